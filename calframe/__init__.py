@@ -1,0 +1,41 @@
+"""Can these predicted probabilities be believed: where, for whom, since when, and what to do about it."""
+
+from calframe._curve import Curve, curve
+from calframe._errors import (
+    ArgumentError,
+    CalframeError,
+    CalframeWarning,
+    ColumnClashError,
+    ColumnNotFoundError,
+    EmptyTableError,
+    LabelError,
+    ScoreError,
+    SegmentError,
+    WeightError,
+)
+from calframe._metrics import metrics
+from calframe._namespaces import register
+from calframe._verb_report import Report, report
+from calframe._version import __version__
+
+__all__ = [
+    "ArgumentError",
+    "CalframeError",
+    "CalframeWarning",
+    "ColumnClashError",
+    "ColumnNotFoundError",
+    "Curve",
+    "EmptyTableError",
+    "LabelError",
+    "Report",
+    "ScoreError",
+    "SegmentError",
+    "WeightError",
+    "__version__",
+    "curve",
+    "metrics",
+    "report",
+]
+
+register()
+del register

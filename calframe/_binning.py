@@ -1,0 +1,146 @@
+"""Score bins: exact edges, either side closed, the same row in the same bin on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calframe._errors import ArgumentError
+from calframe._typing import Closed, Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bins:
+    """Bins of the score axis.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        The edges, ascending. Uniform bins have edges ``k / M``, each the float64 nearest to that fraction.
+    uniform : bool
+        Whether the edges are ``k / M`` on [0, 1]; then a bin is found by arithmetic, else by comparison.
+    closed : {"left", "right"}
+        The side that belongs to the bin. The outermost bin is closed on both sides.
+    """
+
+    edges: tuple[float, ...]
+    uniform: bool
+    closed: Closed
+
+    @classmethod
+    def from_argument(cls, bins: int | Sequence[float], *, closed: Closed) -> Self:
+        """Read the ``bins=`` argument: a number of uniform bins or a list of edges."""
+        if closed not in ("left", "right"):
+            raise ArgumentError.from_choice("closed", closed, ("left", "right"))
+        if isinstance(bins, int) and not isinstance(bins, bool):
+            return cls.of_count(bins, closed=closed)
+        if isinstance(bins, str) or not isinstance(bins, Sequence | np.ndarray):
+            msg = f"bins must be a number of bins or a list of edges; got {bins!r}."
+            raise ArgumentError(msg)
+        return cls.of_edges(bins, closed=closed)
+
+    @classmethod
+    def of_count(cls, count: int, *, closed: Closed) -> Self:
+        """Make `count` bins of equal width on [0, 1]."""
+        if count < 1:
+            msg = f"bins must be at least 1; got {count}."
+            raise ArgumentError(msg)
+        return cls(edges=tuple(k / count for k in range(count + 1)), uniform=True, closed=closed)
+
+    @classmethod
+    def of_edges(cls, edges: Sequence[float], *, closed: Closed) -> Self:
+        """Make bins between the given edges."""
+        values = tuple(float(edge) for edge in edges)
+        if len(values) < 2 or not np.all(np.isfinite(values)) or not np.all(np.diff(values) > 0):
+            msg = f"bins as edges must be two or more finite, strictly ascending numbers; got {list(values)}."
+            raise ArgumentError(msg)
+        return cls(edges=values, uniform=False, closed=closed)
+
+    @property
+    def count(self) -> int:
+        """The number of bins."""
+        return len(self.edges) - 1
+
+    def lower(self) -> Floats:
+        """Return the lower edge of each bin."""
+        return np.asarray(self.edges[:-1])
+
+    def upper(self) -> Floats:
+        """Return the upper edge of each bin."""
+        return np.asarray(self.edges[1:])
+
+    def index(self, score: nw.Expr, *, narrow: nw.Expr | bool) -> nw.Expr:
+        """Return the bin of each score, 0 to ``count - 1``, as Int32.
+
+        Parameters
+        ----------
+        score : narwhals.Expr
+            Float64 scores inside the edges, without null or NaN.
+        narrow : narwhals.Expr or bool
+            Whether the score came from a float32 column: then every edge is first rounded to float32, so that a
+            score written as 0.3 meets the edge 0.3.
+        """
+        found = self._by_arithmetic(score, narrow) if self.uniform else self._by_comparison(score, narrow)
+        return found.clip(0, self.count - 1).cast(nw.Int32)
+
+    def outside(self, score: nw.Expr, *, narrow: nw.Expr | bool) -> nw.Expr | None:
+        """Return which scores lie outside the edges; None where no score in [0, 1] can."""
+        first, last = self.edges[0], self.edges[-1]
+        if first <= 0 and last >= 1:
+            return None
+        return (score < _edge(first, narrow)) | (score > _edge(last, narrow))
+
+    def _by_arithmetic(self, score: nw.Expr, narrow: nw.Expr | bool) -> nw.Expr:
+        scaled = score * self.count
+        guess = scaled.floor() if self.closed == "left" else scaled.ceil() - 1.0
+        if narrow is False and product_is_exact(self.count, closed=self.closed):
+            return guess
+        # The product may round across an edge; one comparison with the edges of the guessed bin mends it. The
+        # division is by a column, not a literal: one engine divides by literals through their reciprocal.
+        count = score * 0.0 + self.count
+        lower, upper = _narrowed(guess / count, narrow), _narrowed((guess + 1.0) / count, narrow)
+        low = score < lower if self.closed == "left" else score <= lower
+        high = score >= upper if self.closed == "left" else score > upper
+        return guess + high.cast(nw.Int8) - low.cast(nw.Int8)
+
+    def _by_comparison(self, score: nw.Expr, narrow: nw.Expr | bool) -> nw.Expr:
+        inner = [_edge(edge, narrow) for edge in self.edges[1:-1]]
+        passed = [(score >= edge if self.closed == "left" else score > edge).cast(nw.Int32) for edge in inner]
+        return nw.sum_horizontal(*passed) if passed else (score * 0.0).cast(nw.Int32)
+
+
+def product_is_exact(count: int, *, closed: Closed) -> bool:
+    """Tell whether ``floor(p * count)`` finds the right bin of every float64 score.
+
+    Rounded multiplication is monotone, so it is enough to try each edge and its neighbour.
+
+    Examples
+    --------
+    >>> product_is_exact(15, closed="left"), product_is_exact(10, closed="left")
+    (True, False)
+    """
+    k = np.arange(1, count)
+    edge = k / count
+    if closed == "left":
+        return bool(np.all(edge * count >= k) and np.all(np.nextafter(edge, 0.0) * count < k))
+    return bool(np.all(edge * count <= k) and np.all(np.nextafter(edge, 1.0) * count > k))
+
+
+def _edge(edge: float, narrow: nw.Expr | bool) -> Any:
+    if narrow is False:
+        return edge
+    rounded = float(np.float32(edge))
+    if narrow is True:
+        return rounded
+    return nw.when(narrow).then(nw.lit(rounded)).otherwise(nw.lit(edge))
+
+
+def _narrowed(edge: nw.Expr, narrow: nw.Expr | bool) -> nw.Expr:
+    if narrow is False:
+        return edge
+    rounded = edge.cast(nw.Float32).cast(nw.Float64)
+    return rounded if narrow is True else nw.when(narrow).then(rounded).otherwise(edge)

@@ -1,0 +1,163 @@
+"""Rows to cells to groups: one lazy aggregate on any engine, then small local arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calframe._binning import Bins
+from calframe._errors import EmptyTableError
+from calframe._faults import check_faults
+from calframe._registry import TERMS, Cells, Row
+from calframe._table import Table
+from calframe._typing import Floats, Ints
+
+_BIN = "_cf_bin"
+_ALWAYS_SUMMED = {"_cf_n", "_cf_y", "_cf_w", "_cf_zero", "_cf_invalid", "_cf_fault"}  # counts and checks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """The cells of a table, sorted by segment (and model) and bin, checked.
+
+    Attributes
+    ----------
+    keys : narwhals.DataFrame
+        One row a segment, under private names, in the library the cells came in.
+    cells : Cells
+        Sums per cell, with ``n`` and ``w`` always among them.
+    bin : ndarray of int64
+        The bin of each cell.
+    n, n_missing, n_invalid, n_zero : ndarray of int64
+        Per segment: rows used, rows with something missing, rows left out as invalid, rows of weight 0.
+    """
+
+    keys: nw.DataFrame[Any]
+    cells: Cells
+    bin: Ints
+    n: Ints
+    n_missing: Ints
+    n_invalid: Ints
+    n_zero: Ints
+
+    def __len__(self) -> int:
+        """Return the number of segments."""
+        return len(self.n)
+
+
+def cells_plan(
+    table: Table, terms: Sequence[str], *, bins: Bins | None, clip: float | None = None
+) -> nw.LazyFrame[Any]:
+    """Return the lazy aggregate: one row per segment, model and bin, with the sums of `terms`.
+
+    Every aggregate is elementary (sum, count, min, max) on a column made beforehand, so that each engine runs it
+    natively.
+    """
+    rows = table.rows
+    names = rows.collect_schema().names()
+    score = nw.col("_cf_p")
+    index = nw.lit(0, nw.Int32) if bins is None else bins.index(score, narrow=table.narrow_score())
+    made = {_BIN: index}
+    if {"surprise", "impossible"} & set(terms):
+        made["_cf_chance"] = _chance(clip)
+    rows = rows.with_columns(**made)
+    row = _row(table, clip)
+    columns = {term: f"_cf_t_{term}" for term in terms if _plain_column(term, table) is None}
+    if columns:
+        rows = rows.with_columns(**{alias: TERMS[term](row) for term, alias in columns.items()})
+    plain = {_plain_column(term, table) for term in terms}
+    sums = [nw.col(name).sum() for name in names if name in _ALWAYS_SUMMED or name in plain]
+    sums += [nw.col(alias).sum() for alias in columns.values()]
+    if "_cf_other" in names:
+        sums += [
+            nw.col("_cf_other").min().alias("_cf_other_min"),
+            nw.col("_cf_other").max().alias("_cf_other_max"),
+        ]
+    return rows.group_by(*table.group_columns, _BIN).agg(nw.len().alias("_cf_len"), *sums)
+
+
+def read_groups(table: Table, cells: nw.DataFrame[Any], terms: Sequence[str]) -> Groups:
+    """Sort the cells, find the segments, and raise if any row was an error."""
+    if len(cells) == 0:
+        raise EmptyTableError.from_table()
+    check_faults(table, cells)
+    cells = cells.sort(*table.group_columns, _BIN, nulls_last=True)
+    starts = _starts(cells, table.group_columns)
+    sums = {"n": _array(cells, "_cf_n"), "w": _array(cells, "_cf_w" if table.weighted else "_cf_n")}
+    sums |= {term: _array(cells, _plain_column(term, table) or f"_cf_t_{term}") for term in terms}
+    counts = {name: _counted(cells, name, starts) for name in ("_cf_len", "_cf_n", "_cf_invalid", "_cf_zero")}
+    return Groups(
+        keys=cells.select(*table.group_columns)[starts.tolist()] if table.group_columns else cells[:1],
+        cells=Cells(starts=starts, sums=sums),
+        bin=_array(cells, _BIN).astype(np.int64),
+        n=counts["_cf_n"],
+        n_missing=counts["_cf_len"] - counts["_cf_n"] - counts["_cf_invalid"] - counts["_cf_zero"],
+        n_invalid=counts["_cf_invalid"],
+        n_zero=counts["_cf_zero"],
+    )
+
+
+def _plain_column(term: str, table: Table) -> str | None:
+    """Return the row column that is a term already, so that nothing is summed twice."""
+    if table.weighted:
+        return None
+    return {"w2": "_cf_n", "wy": "_cf_y", "wp": "_cf_p"}.get(term)
+
+
+def _chance(clip: float | None) -> nw.Expr:
+    score = nw.col("_cf_p")
+    if clip is not None:
+        score = nw.when(nw.col("_cf_n") == 1.0).then(score.clip(clip, 1.0 - clip)).otherwise(0.0)
+    return nw.when(nw.col("_cf_y") == 1.0).then(score).otherwise(1.0 - score)
+
+
+def _row(table: Table, clip: float | None) -> Row:
+    chance = nw.col("_cf_chance")
+    if table.roles.link == "logit" and clip is None:
+        chance, surprise = _logit_surprise()
+    else:
+        surprise = nw.when(chance > 0.0).then(chance).otherwise(1.0).log() * -1.0
+    return Row(
+        score=nw.col("_cf_p"),
+        label=nw.col("_cf_y"),
+        chance=chance,
+        surprise=surprise,
+        weight=nw.col("_cf_w") if table.weighted else None,
+        frequency=table.roles.weight_kind == "frequency",
+    )
+
+
+def _logit_surprise() -> tuple[nw.Expr, nw.Expr]:
+    """Return the log loss from the logit itself: finite where the probability has long rounded to 0 or 1."""
+    logit = nw.col("_cf_z")
+    against = nw.when(nw.col("_cf_y") == 1.0).then(logit * -1.0).otherwise(logit)
+    possible = nw.when(against < float("inf")).then(1.0).otherwise(0.0)
+    finite = nw.when(against < float("inf")).then(against).otherwise(0.0)
+    loss = ((finite.abs() * -1.0).exp() + 1.0).log() + nw.when(finite > 0.0).then(finite).otherwise(0.0)
+    return possible, loss * nw.col("_cf_n")
+
+
+def _starts(cells: nw.DataFrame[Any], keys: Sequence[str]) -> Ints:
+    """Return where a new segment begins in sorted cells; two nulls are the same segment."""
+    new = np.zeros(len(cells), dtype=np.bool_)
+    new[0] = True
+    for name in keys:
+        column = cells.get_column(name)
+        missing = column.is_null().to_numpy()
+        differs = (column != column.shift(1)).fill_null(value=False).to_numpy().astype(np.bool_)
+        new[1:] |= (missing[1:] != missing[:-1]) | (differs[1:] & ~missing[1:])
+    return np.flatnonzero(new).astype(np.int64)
+
+
+def _array(cells: nw.DataFrame[Any], name: str) -> Floats:
+    return np.asarray(cells.get_column(name).cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def _counted(cells: nw.DataFrame[Any], name: str, starts: Ints) -> Ints:
+    if name not in cells.columns:
+        return np.zeros(len(starts), dtype=np.int64)
+    return np.rint(np.add.reduceat(_array(cells, name), starts)).astype(np.int64)

@@ -1,0 +1,97 @@
+"""Axes in the project's units: gaps in percentage points, shares in per cent, counts of rows."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import altair as alt
+import polars as pl
+
+# The sign is ours: Vega would write "+0" for zero. ".6~r" is six significant figures, no exponent, no idle zeros.
+_SIGNED: Final = "datum.value === 0 ? '0' : (datum.value > 0 ? '+' : '\u2212') + format(abs(datum.value), '.6~r')"
+_SHORT: Final = "datum.value === 0 ? '0' : format(datum.value, '~s')"  # "0k" otherwise
+_REACH_OF_DOTS: Final = 2.5  # an interval may run this many times as far as the farthest dot
+_REACH_OF_ENDS: Final = 2.0  # and this many times as far as the middle one of all intervals' ends
+_ROOM_AROUND_TOLERANCE: Final = 1.25
+_MARGIN: Final = 0.06
+_LEAST_SPAN: Final = 0.02  # percentage points
+
+LABELS: Final = 46  # pixels of the labels left of a plot; fixed, so that plots above each other line up
+
+Domain = tuple[float, float]
+
+
+def score_x(field: str, *, limit: float, title: str | None = None, labels: bool = True) -> alt.X:
+    """Return the axis of predicted probabilities, from 0 to a limit."""
+    axis = share_axis(title=title, labels=labels, tickCount=5)
+    return alt.X(f"{field}:Q", scale=fixed((0.0, limit)), axis=axis)
+
+
+def rate_y(field: str, *, limit: float) -> alt.Y:
+    """Return the axis of observed rates, from 0 to a limit."""
+    axis = share_axis(tickCount=5, **_left_labels("happened (observed rate)"))
+    return alt.Y(f"{field}:Q", scale=fixed((0.0, limit)), axis=axis)
+
+
+def gap_y(field: str, *, domain: Domain, ticks: int) -> alt.Y:
+    """Return an upright axis of gaps in percentage points."""
+    axis = gap_axis(tickCount=ticks, **_left_labels("gap: said − happened, pp"))
+    return alt.Y(f"{field}:Q", scale=fixed(domain), axis=axis)
+
+
+def rows_y(field: str) -> alt.Y:
+    """Return an upright axis of row counts, shortened (2k, 1.5M)."""
+    axis = alt.Axis(labelExpr=_SHORT, tickMinStep=1, tickCount=2, grid=False, **_left_labels("rows"))
+    return alt.Y(f"{field}:Q", scale=alt.Scale(zero=True), axis=axis)
+
+
+def gap_axis(**options: Any) -> alt.Axis:
+    """Return an axis in percentage points: a sign on each number, none on zero."""
+    return alt.Axis(labelExpr=_SIGNED, **options)
+
+
+def share_axis(**options: Any) -> alt.Axis:
+    """Return an axis in per cent, with as many decimals as its steps need."""
+    return alt.Axis(format="~%", **options)
+
+
+def fixed(domain: Domain) -> alt.Scale:
+    """Return a scale that runs exactly from one number to the other."""
+    return alt.Scale(domain=list(domain), nice=False, zero=False)
+
+
+def gap_domain(gaps: pl.Series, ends: pl.Series, *, tolerance: float) -> Domain:
+    """Return the range of a gap axis, all in percentage points.
+
+    Every dot lies inside, and a little more than the tolerance zone. Intervals do too, unless one runs far beyond
+    what the others need: it is cut there, so that a single tiny group does not flatten all the rest.
+    """
+    dots, stops = gaps.drop_nulls().to_list(), ends.drop_nulls().abs()
+    core = max([abs(dot) for dot in dots] + [_ROOM_AROUND_TOLERANCE * tolerance])
+    middle = stops.median()
+    cap = max(_REACH_OF_DOTS * core, _REACH_OF_ENDS * (middle if isinstance(middle, float) else 0.0))
+    room = _ROOM_AROUND_TOLERANCE * tolerance
+    inside = [*dots, *ends.drop_nulls().clip(-cap, cap).to_list(), -room, room]
+    return _padded(min(inside), max(inside))
+
+
+def _padded(low: float, high: float) -> Domain:
+    if high - low < _LEAST_SPAN:
+        middle = (low + high) / 2
+        low, high = middle - _LEAST_SPAN / 2, middle + _LEAST_SPAN / 2
+    margin = _MARGIN * (high - low)
+    return round(low - margin, 6), round(high + margin, 6)
+
+
+def _left_labels(title: str) -> dict[str, Any]:
+    """Return options of an upright axis: fixed room for labels, and the title level above it."""
+    return {
+        "minExtent": LABELS,
+        "maxExtent": LABELS,
+        "title": title,
+        "titleAngle": 0,
+        "titleAlign": "left",
+        "titleBaseline": "bottom",
+        "titleX": -LABELS,
+        "titleY": -10,
+    }

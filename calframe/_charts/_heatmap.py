@@ -1,0 +1,180 @@
+"""Heatmap: the gap of each segment in each range of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Final, NamedTuple
+
+import altair as alt
+import polars as pl
+
+from calframe._charts._data import Columns, inline, text_width, texts, tidy
+from calframe._charts._marks import described, layered, words
+from calframe._charts._theme import PADDING, Drawing, is_wide, themed, token
+
+_COLUMNS: Final[Columns] = {
+    "segment": pl.String,
+    "range": pl.String,
+    "gap": pl.Float64,
+    "clear": pl.Boolean,
+    "shown": pl.Boolean,
+    "description": pl.String,
+}
+# Steps change between whole percentage points, so that equal printed numbers have equal colours.
+_EDGES: Final = (-6.5, -3.5, -1.5, 1.5, 3.5, 6.5)
+_STEPS: Final = tuple(f"d{step}" for step in range(len(_EDGES) + 1))
+_HIDDEN: Final = "hidden"
+_FAINT: Final = 0.38  # strength of a cell whose own interval does not exclude zero
+_NAME_SIZE: Final = 13
+_MANY: Final = 20
+_LEAST_CELL: Final = 26  # pixels; room for three signs
+_LEAST_CELL_WIDE: Final = 38
+_LARGEST_CELL: Final = 112
+_KEY_WORDS: Final = 96  # pixels for the words at each side of the key
+
+
+class _Frame(NamedTuple):
+    """The rows in order, and pixels: of the names, of one cell; how many ranges stand beside each other."""
+
+    segments: list[str]
+    names: int
+    cell: float
+    row: int
+    across: int
+    turned: bool
+    wide: bool
+
+    def x(self, ranges: Sequence[str], title: str | None) -> alt.X:
+        """Return the axis of the score ranges of one block."""
+        axis = alt.Axis(
+            title=title,
+            labelAngle=-90 if self.turned else 0,
+            labelBaseline="middle" if self.turned else "top",
+            labelFontSize=12 if self.wide else 11.5,
+            labelLimit=90 if self.turned else self.cell,
+            labelOverlap=False,
+        )
+        return alt.X("range:N", scale=alt.Scale(domain=list(ranges)), axis=axis)
+
+    def y(self) -> alt.Y:
+        """Return the axis of the segments."""
+        axis = alt.Axis(
+            title=None,
+            labelFontSize=_NAME_SIZE,
+            labelColor=token("ink"),
+            labelLimit=self.names - 10,
+            labelOverlap=False,
+            minExtent=self.names,
+            maxExtent=self.names,
+        )
+        return alt.Y("segment:N", scale=alt.Scale(domain=self.segments), axis=axis)
+
+
+def heatmap(table: pl.DataFrame, *, segments: Sequence[str], ranges: Sequence[str], width: int) -> Drawing:
+    """Draw the gap of each segment and score range as a coloured number in percentage points.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        One row per cell: `segment`, `range`, `gap` (a fraction or null), `clear` (the cell's own interval excludes
+        zero: full colour), `shown` (enough rows; otherwise a dot stands in the cell), `description`.
+    segments, ranges : sequence of str
+        The rows and columns in the order of display; cells of others are left out.
+    width : int
+        Total width in pixels. Where the ranges do not fit beside each other, they go on in a further block.
+
+    Returns
+    -------
+    altair.VConcatChart
+        A key of the colours, and one or more blocks of cells.
+    """
+    across = texts(ranges)
+    frame = _frame(texts(segments), across, width)
+    cells = _painted(tidy(table, _COLUMNS)).filter(pl.col("segment").is_in(frame.segments))
+    starts = range(0, len(across), frame.across)
+    blocks = [_block(cells, across[start : start + frame.across], frame, last=start == starts[-1]) for start in starts]
+    return themed(alt.vconcat(_key(frame), *blocks, spacing=10))
+
+
+def _frame(segments: list[str], ranges: Sequence[str], width: int) -> _Frame:
+    wide = is_wide(width)
+    least, most = (84, 204) if wide else (64, 104)
+    names = int(min(max(text_width(segments, size=_NAME_SIZE) + 12, least), most))
+    space = width - 2 * PADDING - names
+    fitting = max(1, int(space // (_LEAST_CELL_WIDE if wide else _LEAST_CELL)))
+    blocks = max(1, ceil(len(ranges) / fitting))
+    across = max(1, ceil(len(ranges) / blocks))
+    cell = min(space / across, _LARGEST_CELL)
+    row = (34 if wide else 30) if len(segments) <= _MANY else 26
+    return _Frame(segments, names, cell, row, across, text_width(ranges) > cell, wide)
+
+
+def _painted(cells: pl.DataFrame) -> pl.DataFrame:
+    """Add the words, the colour step and the strength of each cell."""
+    number = (pl.col("gap") * 100).round(0)
+    seen = pl.col("shown").fill_null(value=False) & pl.col("gap").is_not_null()
+    strong = pl.col("clear").fill_null(value=False) & seen
+    step = pl.sum_horizontal((number > edge).cast(pl.Int8) for edge in _EDGES)
+    sign = pl.when(number > 0).then(pl.lit("+")).when(number < 0).then(pl.lit("−")).otherwise(pl.lit(""))
+    digits = number.abs().cast(pl.Int64, strict=False).cast(pl.String)
+    painted = cells.with_columns(
+        step=pl.when(seen).then(pl.format("d{}", step)).otherwise(pl.lit(_HIDDEN)),
+        text=pl.when(seen).then(sign + digits).otherwise(pl.lit("·")),
+        strength=pl.when(strong | ~seen).then(1.0).otherwise(_FAINT),
+        strong=strong,
+    )
+    deep = pl.col("step").is_in([_STEPS[0], _STEPS[-1]]) & pl.col("strong")
+    return painted.with_columns(ink=pl.when(deep).then(pl.lit("on")).otherwise(pl.lit("off")))
+
+
+def _block(cells: pl.DataFrame, ranges: Sequence[str], frame: _Frame, *, last: bool) -> alt.LayerChart:
+    x, y = frame.x(ranges, "said (predicted probability)" if last else None), frame.y()
+    inside = cells.filter(pl.col("range").is_in(ranges))
+    colours = alt.Scale(domain=[*_STEPS, _HIDDEN], range=[*(token(step) for step in _STEPS), "transparent"])
+    rects = alt.Chart(inline(inside, "segment", "range", "step", "strength", "description")).mark_rect(
+        stroke=token("card"), strokeWidth=2, cornerRadius=4
+    )
+    parts = [
+        rects.encode(
+            x=x,
+            y=y,
+            color=alt.Color("step:N", scale=colours, legend=None),
+            opacity=alt.Opacity("strength:Q", scale=None),
+            **described(),
+        ),
+        *(_numbers(inside, x, y, strong=strong, wide=frame.wide) for strong in (True, False)),
+    ]
+    block = layered(parts, width=frame.cell * len(ranges), height=frame.row * len(frame.segments))
+    independent: alt.LayerChart = block.resolve_scale(color="independent")
+    return independent
+
+
+def _numbers(cells: pl.DataFrame, x: alt.X, y: alt.Y, *, strong: bool, wide: bool) -> alt.Chart:
+    """Return the numbers of the clear or of the other cells: the weight of a font cannot be encoded."""
+    data = inline(cells.filter(pl.col("strong") == strong), "segment", "range", "text", "ink")
+    mark = alt.Chart(data).mark_text(fontSize=13 if wide else 11, fontWeight=700 if strong else 400, aria=False)
+    ink = alt.Scale(domain=["on", "off"], range=[token("dt0"), token("dt1" if strong else "ok")])
+    numbers: alt.Chart = mark.encode(x=x, y=y, text="text:N", color=alt.Color("ink:N", scale=ink, legend=None))
+    return numbers
+
+
+def _key(frame: _Frame) -> alt.LayerChart:
+    """Return the seven colours in a row, from "too little" to "too much"."""
+    swatch = 22 if frame.wide else 14
+    plot, band = frame.cell * frame.across, swatch * len(_STEPS)
+    start = max(-frame.names, min(0, plot - 2 * _KEY_WORDS - band))
+    left, right = start + _KEY_WORDS, start + _KEY_WORDS + band
+    colours = alt.Scale(domain=list(_STEPS), range=[token(step) for step in _STEPS])
+    places = alt.Scale(domain=list(_STEPS), range=[left, right], padding=0)
+    swatches = alt.Chart(alt.InlineData(values=[{"step": step} for step in _STEPS])).mark_rect(
+        stroke=token("card"), strokeWidth=2, cornerRadius=3, aria=False
+    )
+    parts = [
+        swatches.encode(
+            x=alt.X("step:N", scale=places, axis=None), color=alt.Color("step:N", scale=colours, legend=None)
+        ),
+        words("says too little", x=left - 7, y=6, align="right", colour="under", on_line=True),
+        words("says too much", x=right + 7, y=6, align="left", colour="over", on_line=True),
+    ]
+    return layered(parts, width=plot, height=12)

@@ -1,0 +1,171 @@
+"""Small multiples: a little reliability diagram for each segment, with all rows behind it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import altair as alt
+import polars as pl
+
+from calframe._charts._axes import fixed, share_axis
+from calframe._charts._data import Columns, inline, tidy
+from calframe._charts._marks import band, described, diagonal, layered, state_colour
+from calframe._charts._theme import PADDING, Drawing, is_wide, themed, token
+
+_COLUMNS: Final[Columns] = {
+    "panel": pl.String,
+    "mean_score": pl.Float64,
+    "rate": pl.Float64,
+    "rate_low": pl.Float64,
+    "rate_high": pl.Float64,
+    "band_low": pl.Float64,
+    "band_high": pl.Float64,
+    "state": pl.String,
+    "verdict": pl.String,
+    "description": pl.String,
+}
+_OVERALL: Final[Columns] = {"mean_score": pl.Float64, "rate": pl.Float64}
+_PANELS: Final[Columns] = {"panel": pl.String, "head": pl.String, "tag": pl.String, "verdict": pl.String}
+_UNJUDGED: Final = ("few", "unsure")  # their dots stay grey, whatever the single bins say
+_LABELS: Final = 36
+_TITLE: Final = 18
+
+
+class _Frame(NamedTuple):
+    """The side of one square in pixels, how many stand in a row, and the upper end of the axes."""
+
+    side: int
+    columns: int
+    limit: float
+
+    @property
+    def ticks(self) -> list[float]:
+        """The three labelled places of each axis."""
+        return [0.0, self.limit / 2, self.limit]
+
+
+class _Panel(NamedTuple):
+    """One panel: which axes it labels, within the frame of all."""
+
+    frame: _Frame
+    left: bool
+    bottom: bool
+
+    def x(self, field: str) -> alt.X:
+        """Return the axis of scores, labelled in the lowest panel of a column."""
+        axis = share_axis(title="said" if self.bottom else None, labels=self.bottom, values=self.frame.ticks)
+        return alt.X(f"{field}:Q", scale=fixed((0.0, self.frame.limit)), axis=axis)
+
+    def y(self, field: str) -> alt.Y:
+        """Return the axis of observed rates, labelled in the first panel of a row."""
+        extent = _LABELS if self.left else 0
+        axis = share_axis(
+            title="happened" if self.left else None,
+            titlePadding=2,
+            labels=self.left,
+            values=self.frame.ticks,
+            minExtent=extent,
+            maxExtent=extent,
+        )
+        return alt.Y(f"{field}:Q", scale=fixed((0.0, self.frame.limit)), axis=axis)
+
+
+def multiples(
+    table: pl.DataFrame, overall: pl.DataFrame, panels: pl.DataFrame, *, width: int, limit: float = 1.0
+) -> Drawing:
+    """Draw one small reliability diagram per panel.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        One row per panel and bin: `panel`, `mean_score`, `rate`, `rate_low`, `rate_high`, `band_low`, `band_high`,
+        `state`, `verdict`, `description`. A panel may have no rows.
+    overall : polars.DataFrame
+        `mean_score` and `rate` of all rows together: the grey line in every panel.
+    panels : polars.DataFrame
+        One row per panel in the order of display, at most 12: `panel`, `head` (its title), `tag` (the line below the
+        title), `verdict` (colour of the tag).
+    width : int
+        Total width in pixels: four panels beside each other, or two.
+    limit : float, default 1.0
+        Upper end of all axes.
+
+    Returns
+    -------
+    altair.ConcatChart
+        The panels row by row.
+    """
+    heads = tidy(panels, _PANELS)
+    bins = _placed(tidy(table, _COLUMNS), limit)
+    ghost = tidy(overall, _OVERALL).drop_nulls().sort("mean_score")
+    ghost = ghost.filter((pl.col("mean_score") <= limit) & (pl.col("rate") <= limit))
+    gap = 22 if is_wide(width) else 16
+    frame = _frame(width, gap, limit)
+    drawn = [
+        _draw(bins.filter(pl.col("panel") == name), ghost, heads[index], _panel(frame, index, heads.height))
+        for index, name in enumerate(heads["panel"])
+    ]
+    return themed(alt.concat(*drawn, columns=frame.columns, spacing=alt.RowColnumber(row=16, column=gap)))
+
+
+def _frame(width: int, gap: int, limit: float) -> _Frame:
+    columns = 4 if is_wide(width) else 2
+    space = width - 3 * PADDING - _LABELS - _TITLE - (columns - 1) * gap
+    return _Frame(space // columns, columns, limit)
+
+
+def _panel(frame: _Frame, index: int, count: int) -> _Panel:
+    return _Panel(frame, left=index % frame.columns == 0, bottom=index + frame.columns >= count)
+
+
+def _placed(bins: pl.DataFrame, limit: float) -> pl.DataFrame:
+    """Keep what can be drawn inside the axes, and grey the segments that are not judged."""
+    unjudged = pl.col("verdict").is_in(_UNJUDGED)
+    return (
+        bins.drop_nulls(["mean_score", "rate"])
+        .sort("mean_score")
+        .with_columns(
+            pl.col("mean_score", "rate", "rate_low", "rate_high", "band_low", "band_high").clip(0.0, limit),
+            state=pl.when(unjudged).then("verdict").otherwise("state"),
+        )
+    )
+
+
+def _draw(bins: pl.DataFrame, ghost: pl.DataFrame, head: pl.DataFrame, panel: _Panel) -> alt.LayerChart:
+    x, y, colour = panel.x("mean_score"), panel.y("rate"), state_colour("state")
+    spans = bins.drop_nulls(["rate_low", "rate_high"])
+    overall = alt.Chart(inline(ghost, "mean_score", "rate")).mark_line(
+        color=token("ghost"), strokeWidth=1.5, aria=False
+    )
+    intervals = alt.Chart(inline(spans, "mean_score", "rate_low", "rate_high", "state")).mark_rule(
+        strokeWidth=1.25, aria=False
+    )
+    dots = alt.Chart(inline(bins, "mean_score", "rate", "state", "description")).mark_point(
+        filled=True, size=30, opacity=1
+    )
+    parts = [
+        band(bins, x, panel.y("band_low"), at="mean_score", low="band_low", high="band_high"),
+        diagonal(panel.x("at"), panel.y("at"), limit=panel.frame.limit),
+        overall.encode(x=x, y=y),
+        intervals.encode(x=x, y=panel.y("rate_low"), y2="rate_high:Q", color=colour),
+        dots.encode(x=x, y=y, color=colour, **described()),
+        *_heading(head, panel.frame),
+    ]
+    return layered(parts, width=panel.frame.side, height=panel.frame.side)
+
+
+def _heading(head: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
+    """Return title and tag as two lines above the panel, where no dot can meet them."""
+    style: dict[str, Any] = {
+        "align": "left",
+        "baseline": "bottom",
+        "fontSize": 12.5,
+        "fontWeight": 600,
+        "limit": frame.side,
+    }
+    title = alt.Chart(inline(head, "head")).mark_text(color=token("ink"), aria=False, **style)
+    tag = alt.Chart(inline(head, "tag", "verdict")).mark_text(aria=False, **style)
+    return [
+        title.encode(x=alt.value(0), y=alt.value(-24), text="head:N"),
+        tag.encode(x=alt.value(0), y=alt.value(-7), text="tag:N", color=state_colour("verdict")),
+    ]

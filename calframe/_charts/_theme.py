@@ -1,0 +1,159 @@
+"""Colours, type and configuration that every chart shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias, TypeVar
+
+import altair as alt
+
+from calframe._typing import Json, Spec
+
+Drawing: TypeAlias = alt.LayerChart | alt.VConcatChart | alt.ConcatChart
+Palette: TypeAlias = Mapping[str, str]
+_Chart = TypeVar("_Chart", alt.LayerChart, alt.VConcatChart, alt.ConcatChart)
+
+WIDE: Final = 952
+NARROW: Final = 326
+PADDING: Final = 4
+FONT: Final = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+LIGHT: Final[Palette] = {
+    "ink": "#1b1f24",
+    "muted": "#59636e",
+    "faint": "#8b949e",
+    "rule": "#dfe3e8",
+    "card": "#ffffff",
+    "bg": "#f6f7f9",
+    "band": "#e2e8ef",
+    "tol": "#eef1f4",
+    "ghost": "#c3cad2",
+    "over": "#b8480a",
+    "under": "#0b63ad",
+    "ok": "#3f4852",
+    "none": "#68717b",
+    "d0": "#2271b3",
+    "d1": "#6fa8d6",
+    "d2": "#c6ddef",
+    "d3": "#f1f2f3",
+    "d4": "#f8d6bb",
+    "d5": "#ee9a60",
+    "d6": "#c2520f",
+    "dt0": "#ffffff",
+    "dt1": "#1b1f24",
+    "c0": "#0b63ad",
+    "c1": "#c2520f",
+    "c2": "#09a372",
+    "c3": "#68290c",
+    "c4": "#3c16ef",
+    "c5": "#378da2",
+    "c6": "#2f75f9",
+    "c7": "#174446",
+}
+DARK: Final[Palette] = {
+    "ink": "#e8ebee",
+    "muted": "#a5afb9",
+    "faint": "#77818c",
+    "rule": "#30363d",
+    "card": "#1a1e23",
+    "bg": "#111417",
+    "band": "#2d3640",
+    "tol": "#20262c",
+    "ghost": "#454e58",
+    "over": "#ff9f61",
+    "under": "#6cb8ff",
+    "ok": "#c5ced7",
+    "none": "#929da8",
+    "d0": "#58aef5",
+    "d1": "#296a9f",
+    "d2": "#213f57",
+    "d3": "#262c32",
+    "d4": "#55361f",
+    "d5": "#96561f",
+    "d6": "#f7914a",
+    "dt0": "#0d1116",
+    "dt1": "#e8ebee",
+    "c0": "#58aef5",
+    "c1": "#ff9f61",
+    "c2": "#aef1be",
+    "c3": "#a96757",
+    "c4": "#2f6ffa",
+    "c5": "#8af2fd",
+    "c6": "#98648b",
+    "c7": "#fee120",
+}
+
+_VERBATIM: Final = frozenset({"datasets", "data", "domain"})  # parts of a specification that hold the user's text
+
+
+def token(name: str) -> str:
+    """Return the CSS variable of a colour token."""
+    return f"var(--cf-{name})"
+
+
+def is_wide(width: int) -> bool:
+    """Tell whether there is room for columns of text beside a plot."""
+    return width > (WIDE + NARROW) / 2
+
+
+def themed(chart: _Chart) -> _Chart:
+    """Give one chart its configuration; nothing global is changed."""
+    configured: _Chart = chart.configure(
+        background="transparent",
+        font=FONT,
+        padding=PADDING,
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
+            labelColor=token("muted"),
+            titleColor=token("muted"),
+            gridColor=token("rule"),
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            titlePadding=8,
+            labelPadding=6,
+            ticks=False,
+            domain=False,
+        ),
+        legend=alt.LegendConfig(
+            labelColor=token("ink"),
+            titleColor=token("muted"),
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+        ),
+    )
+    return configured
+
+
+def specification(chart: Drawing) -> Json:
+    """Return the specification of a chart with its own configuration alone, whatever theme is enabled globally."""
+    out: Json = chart.to_dict()
+    out["config"] = chart.config.to_dict()
+    return out
+
+
+def resolved(spec: Spec, palette: Palette) -> Json:
+    """Return a specification with every CSS variable replaced by its colour in a palette.
+
+    PNG and PDF writers, and a notebook outside the report, know no CSS variables. The user's text is left alone.
+    """
+    colours = {token(name): colour for name, colour in palette.items()}
+    out = {name: _replaced(part, name, colours) for name, part in spec.items()}
+    out["config"] = {**out.get("config", {}), "background": palette["card"]}
+    return out
+
+
+def standalone(chart: Drawing, *, palette: Palette = LIGHT) -> Any:
+    """Return a chart with plain colours, to be shown or saved outside a report."""
+    return alt.Chart.from_dict(resolved(specification(chart), palette))
+
+
+def _replaced(part: Any, name: str, colours: Mapping[str, str]) -> Any:
+    if name in _VERBATIM:
+        return part
+    if isinstance(part, dict):
+        return {key: _replaced(value, key, colours) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_replaced(value, "", colours) for value in part]
+    return colours.get(part, part) if isinstance(part, str) else part

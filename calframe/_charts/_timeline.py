@@ -1,0 +1,169 @@
+"""Timeline: the gap of each period, and how many rows each has."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Final, NamedTuple
+
+import altair as alt
+import polars as pl
+
+from calframe._charts._axes import LABELS, Domain, gap_domain, gap_y, rows_y
+from calframe._charts._data import Columns, inline, text_width, tidy
+from calframe._charts._marks import described, layered, state_colour
+from calframe._charts._theme import PADDING, Drawing, is_wide, themed, token
+
+_COLUMNS: Final[Columns] = {
+    "period": pl.String,
+    "label": pl.String,
+    "gap": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Float64,
+    "state": pl.String,
+    "tag": pl.String,
+    "description": pl.String,
+}
+_LARGEST_LABEL: Final = 110
+_LARGEST_BAR: Final = 26
+_BARS: Final = 44  # height of the row counts
+_TAG_ROOM: Final = 0.09  # of the axis, above and below, for the words of a marked period
+
+
+class _Frame(NamedTuple):
+    """The periods in order, the range of the gaps, and pixels: of the plot, of one period, of the widest label."""
+
+    periods: list[str]
+    domain: Domain
+    plot: float
+    step: float
+    label: float
+    wide: bool
+
+    def x(self) -> alt.X:
+        """Return the axis of periods, without labels: they are drawn as text."""
+        return alt.X("period:N", scale=alt.Scale(domain=self.periods), axis=None)
+
+    def y(self, field: str) -> alt.Y:
+        """Return the axis of gaps."""
+        return gap_y(field, domain=self.domain, ticks=5)
+
+
+def timeline(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
+    """Draw the gap of each period over a row of bars for the number of rows.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        One row per period, in order: `period` (unique text), `label` (text on the axis), `gap`, `low`, `high`
+        (fractions or null), `n`, `state` (colour), `tag` (words at a marked period, or empty), `description`.
+    tolerance : float
+        Half-width of the tolerance zone, a fraction.
+    width : int
+        Total width in pixels. Labels and tags that would meet are left out, the latest ones last.
+
+    Returns
+    -------
+    altair.VConcatChart
+        Gaps above, row counts below, on one axis of periods.
+    """
+    rows = tidy(table, _COLUMNS).with_columns(pl.col("gap", "low", "high") * 100)
+    rows = rows.with_row_index("place").with_columns(marked=pl.col("tag").fill_null("") != "")
+    zone = tolerance * 100
+    low, high = gap_domain(rows["gap"], pl.concat([rows["low"], rows["high"]]), tolerance=zone)
+    rows = rows.with_columns(pl.col("low", "high").clip(low, high))
+    frame = _frame(rows, (low, high), width)
+    return themed(alt.vconcat(_gaps(rows, zone, frame), _bars(rows, frame), spacing=12))
+
+
+def _frame(rows: pl.DataFrame, reach: Domain, width: int) -> _Frame:
+    """Leave room above and below for tags, and at the right for half a label beyond the last period."""
+    low, high = reach
+    tags = rows.filter("marked")["gap"]
+    room = _TAG_ROOM * (high - low)
+    domain = (low - room if (tags < 0).any() else low, high + room if (tags >= 0).any() else high)
+    label = min(text_width(rows["label"].drop_nulls().to_list()), _LARGEST_LABEL)
+    space = width - 2 * PADDING - LABELS
+    count = max(rows.height, 1)
+    plot = space - max(0.0, label / 2 - space / count / 2)
+    return _Frame(rows["period"].to_list(), domain, plot, plot / count, label, is_wide(width))
+
+
+def _gaps(rows: pl.DataFrame, zone: float, frame: _Frame) -> alt.LayerChart:
+    x, y, colour = frame.x(), frame.y("gap"), state_colour("state")
+    size, halo = (90, 1.5) if frame.step >= 16 else (40, 1.0) if frame.step >= 8 else (22, 0.75)
+    line = alt.Chart(inline(rows, "period", "gap")).mark_line(color=token("ghost"), strokeWidth=2, aria=False)
+    spans = alt.Chart(inline(rows.drop_nulls(["low", "high"]), "period", "low", "high", "state")).mark_rule(
+        strokeWidth=2 if frame.step >= 8 else 1.25, aria=False
+    )
+    dots = alt.Chart(inline(rows.drop_nulls("gap"), "period", "gap", "state", "description")).mark_point(
+        filled=True, size=size, opacity=1, strokeWidth=halo
+    )
+    parts = [
+        *_zone(zone, frame),
+        line.encode(x=x, y=y),
+        spans.encode(x=x, y=frame.y("low"), y2="high:Q", color=colour),
+        dots.encode(x=x, y=y, color=colour, stroke=alt.value(token("card")), **described()),
+        *_tags(rows, frame),
+    ]
+    return layered(parts, width=frame.plot, height=240 if frame.wide else 190)
+
+
+def _zone(zone: float, frame: _Frame) -> list[alt.Chart]:
+    edges = alt.InlineData(values=[{"from": -zone, "to": zone, "zero": 0}])
+    band = alt.Chart(edges).mark_rect(color=token("tol"), aria=False)
+    zero = alt.Chart(edges).mark_rule(color=token("faint"), aria=False)
+    return [band.encode(y=frame.y("from"), y2="to:Q"), zero.encode(y=frame.y("zero"))]
+
+
+def _tags(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
+    """Return the words at marked periods, clear of the intervals near them: above for a gap upwards, else below."""
+    marked = rows.filter("marked").drop_nulls("gap")
+    size = 12.5 if frame.wide else 11.5
+    apart = (text_width(marked["tag"].to_list(), size=size) + 4) / frame.step
+    near = 2 * int(apart / 2) + 1  # periods that the words stand over
+    edges = rows.with_columns(
+        top=pl.coalesce("high", "gap").rolling_max(near, center=True, min_samples=1),
+        foot=pl.coalesce("low", "gap").rolling_min(near, center=True, min_samples=1),
+    )
+    kept = edges.filter(pl.col("place").is_in(_spread(marked["place"].to_list(), apart)))
+    return [
+        _tag(kept.filter(pl.col("gap") >= 0), "top", frame, size, shift=-7),
+        _tag(kept.filter(pl.col("gap") < 0), "foot", frame, size, shift=7),
+    ]
+
+
+def _tag(rows: pl.DataFrame, edge: str, frame: _Frame, size: float, *, shift: int) -> alt.Chart:
+    mark = alt.Chart(inline(rows, "period", edge, "tag", "state")).mark_text(
+        dy=shift, baseline="bottom" if shift < 0 else "top", fontWeight=600, fontSize=size, aria=False
+    )
+    tag: alt.Chart = mark.encode(x=frame.x(), y=frame.y(edge), text="tag:N", color=state_colour("state"))
+    return tag
+
+
+def _spread(places: list[int], apart: float) -> list[int]:
+    """Choose places from the last one backwards so that each is at least so many periods from the next."""
+    kept: list[int] = []
+    for place in reversed(places):
+        if not kept or kept[-1] - place >= apart:
+            kept.append(place)
+    return kept
+
+
+def _bars(rows: pl.DataFrame, frame: _Frame) -> alt.LayerChart:
+    """Return the row counts with the labels of the periods below; a period without a gap is described here."""
+    x, y = frame.x(), rows_y("n")
+    size = min(_LARGEST_BAR, 0.68 * frame.step)
+    every = max(1, ceil((frame.label + 10) / frame.step))
+    labelled = rows.filter((rows.height - 1 - pl.col("place").cast(pl.Int64)) % every == 0)
+    known = alt.Chart(inline(rows.drop_nulls("gap"), "period", "n"))
+    unknown = alt.Chart(inline(rows.filter(pl.col("gap").is_null()), "period", "n", "description"))
+    labels = alt.Chart(inline(labelled, "period", "label")).mark_text(
+        baseline="top", fontSize=12, limit=_LARGEST_LABEL, color=token("muted"), aria=False
+    )
+    parts = [
+        known.mark_bar(color=token("ghost"), size=size, aria=False).encode(x=x, y=y),
+        unknown.mark_bar(color=token("ghost"), size=size).encode(x=x, y=y, **described()),
+        labels.encode(x=x, y=alt.value(_BARS + 8), text="label:N"),
+    ]
+    return layered(parts, width=frame.plot, height=_BARS)

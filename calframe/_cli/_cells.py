@@ -1,0 +1,73 @@
+"""Values as short text: numbers, gaps in the data, and names that would not fit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+NULL = "–"
+_DIGITS = 4
+_TO_ASCII = str.maketrans(
+    {"–": "-", "−": "-", "…": "~", "’": "'", "▲": "^", "▼": "v", "△": "/", "▽": "\\", "●": "=", "○": "?"}
+)
+
+
+def number_text(value: Any) -> str:
+    """Write one result for a table that people read.
+
+    Parameters
+    ----------
+    value
+        A count, a number or None.
+
+    Returns
+    -------
+    str
+        Counts with thousands, four decimals for other numbers, `–` for null.
+
+    Examples
+    --------
+    >>> [number_text(value) for value in (1234, 0.25, -0.5, -0.00001, float("inf"), None)]
+    ['1,234', '0.2500', '−0.5000', '0.0000', 'inf', '–']
+    """
+    if value is None:
+        return NULL
+    if isinstance(value, int) or not math.isfinite(value):
+        return f"{value:,}".replace("-", "−")
+    rounded = round(value, _DIGITS) or 0.0  # no minus before a zero
+    return f"{rounded:,.{_DIGITS}f}".replace("-", "−")
+
+
+def name_text(value: Any) -> str:
+    r"""Write a segment's value on one line.
+
+    Parameters
+    ----------
+    value
+        A key of the table, of any type.
+
+    Returns
+    -------
+    str
+        Its text, with line breaks and control characters escaped; `(missing)` for null and `(empty)` for no text.
+
+    Examples
+    --------
+    >>> [name_text(value) for value in ("West", 2013, None, "", "two\nlines")]
+    ['West', '2013', '(missing)', '(empty)', 'two\\nlines']
+    """
+    if value is None:
+        return "(missing)"
+    text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in str(value))
+    return text or "(empty)"
+
+
+def to_ascii(text: str) -> str:
+    """Replace the symbols that calframe itself writes by ASCII ones, for terminals that know no others.
+
+    Examples
+    --------
+    >>> to_ascii("▲ −0.5 … +0.1")
+    '^ -0.5 ~ +0.1'
+    """
+    return text.translate(_TO_ASCII)

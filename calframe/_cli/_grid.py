@@ -1,0 +1,111 @@
+"""Tables of text that fit the terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_GAP = 2  # blanks between columns
+_NO_EDGE = 100_000  # the blocks are cut to fit before they are drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of a terminal table.
+
+    Attributes
+    ----------
+    head : str
+        Its heading.
+    cells : tuple of str
+        Its values as text.
+    right : bool
+        Whether it stands to the right, as numbers do.
+    key : bool
+        Whether it names the row, and so returns in every block of a table that is wider than the terminal.
+    """
+
+    head: str
+    cells: tuple[str, ...]
+    right: bool = False
+    key: bool = False
+
+
+def cut(text: str, cells: int) -> str:
+    """Cut a long name to a number of terminal cells, the last of them `…`.
+
+    Parameters
+    ----------
+    text
+        The name.
+    cells
+        The room it has; wide letters take two.
+
+    Returns
+    -------
+    str
+        The name itself where it fits.
+
+    Examples
+    --------
+    >>> cut("a very long name", 8), cut("short", 8)
+    ('a very…', 'short')
+    """
+    return text if cell_len(text) <= cells else set_cell_size(text, cells - 1).rstrip(" ") + "…"
+
+
+def grid(columns: Sequence[Column], *, width: int, style: bool = False) -> str:
+    """Lay columns out as a table, in as many blocks as the width asks for.
+
+    Parameters
+    ----------
+    columns
+        At least one; all of one length.
+    width
+        Terminal cells in a line.
+    style
+        Whether headings stand out, by escape codes.
+
+    Returns
+    -------
+    str
+        The table with a line break at its end; blocks stand under each other, each with the key columns.
+    """
+    return "\n".join(_drawn(block, style=style) for block in _blocks(columns, width))
+
+
+def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
+    keys = [column for column in columns if column.key]
+    blocks, room = [keys.copy()], width - _size(keys)
+    for column in columns:
+        if column.key:
+            continue
+        if _size([column]) - _GAP > room and len(blocks[-1]) > len(keys):
+            blocks.append(keys.copy())
+            room = width - _size(keys)
+        blocks[-1].append(column)
+        room -= _size([column])
+    return blocks
+
+
+def _size(columns: Sequence[Column]) -> int:
+    return sum(max(map(cell_len, (*column.head.split("\n"), *column.cells))) + _GAP for column in columns)
+
+
+def _drawn(columns: Sequence[Column], *, style: bool) -> str:
+    table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(
+            Text(column.head), justify="right" if column.right else "left", vertical="bottom", no_wrap=True
+        )
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*map(Text, row))
+    out = io.StringIO()
+    Console(file=out, width=_NO_EDGE, force_terminal=style, legacy_windows=False).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"

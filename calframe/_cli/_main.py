@@ -1,0 +1,99 @@
+"""The group of commands, and the one place where errors become a line on stderr and an exit status."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+
+import click
+
+from calframe._cli._demo import demo
+from calframe._cli._metrics import metrics
+from calframe._cli._report import report
+from calframe._cli._words import as_options
+from calframe._errors import CalframeError, CalframeWarning
+from calframe._version import __version__
+
+_COULD_NOT_RUN = 2
+_INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
+
+
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 fine, 2 could not run. The result goes to stdout, notes and errors to stderr.",
+)
+@click.version_option(__version__, "--version", prog_name="calframe", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Tell whether predicted probabilities can be believed: where, for whom, since when.
+
+    A table of predictions has one row per prediction: a column with what happened (the label), a column with the
+    predicted probability (the score), and columns that make segments. Start with `calframe demo`.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(_COULD_NOT_RUN)
+
+
+for _command in (report, metrics, demo):
+    cli.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    arguments
+        What stands after `calframe`; None reads the process's own.
+
+    Returns
+    -------
+    int
+        0 when it ran, 2 when it could not (bad path, column, value or usage), 130 when it was interrupted.
+    """
+    _survive_narrow_encodings()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalframeWarning)
+        status, problem = _run(arguments)
+    for warning in caught:
+        _show(warning)
+    if problem:
+        click.echo(f"Error: {problem}", err=True)
+    return status
+
+
+def _run(arguments: Sequence[str] | None) -> tuple[int, str]:
+    try:
+        status = cli.main(arguments, prog_name="calframe", standalone_mode=False)
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "calframe"
+        return _COULD_NOT_RUN, f"{error.format_message()}\nTry '{path} --help'."
+    except click.ClickException as error:
+        return _COULD_NOT_RUN, error.format_message()
+    except click.Abort:
+        return _INTERRUPTED, ""
+    except CalframeError as error:
+        return _COULD_NOT_RUN, as_options(str(error))
+    except OSError as error:
+        where = f" {error.filename!r}" if error.filename else ""
+        return _COULD_NOT_RUN, f"cannot use{where or ' a file'}: {error.strerror or error}."
+    return int(status or 0), ""
+
+
+def _survive_narrow_encodings() -> None:
+    """Print `?` for a letter that the terminal has no code for, rather than stop."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def _show(warning: warnings.WarningMessage) -> None:
+    if issubclass(warning.category, CalframeWarning):
+        click.echo(f"Note: {as_options(str(warning.message))}", err=True)
+    else:
+        text = warnings.formatwarning(warning.message, warning.category, warning.filename, warning.lineno)
+        click.echo(text, err=True, nl=False)

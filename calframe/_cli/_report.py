@@ -1,0 +1,142 @@
+"""`calframe report`: the HTML report, its verdict and its segments in the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from calframe._cli import _options as given
+from calframe._cli._files import STDIN, reading
+from calframe._cli._input import open_input
+from calframe._cli._output import PAGE_SUFFIXES, check_target, file_size
+from calframe._cli._terminal import emit, waiting
+from calframe._cli._text import positive_value
+from calframe._cli._views import report_view
+
+_PAGE = Path("report.html")
+_STDOUT = Path("-")
+
+_SCORE = click.option(
+    "--score", required=True, metavar="COLUMN", help="Column of predicted probabilities, from 0 to 1 (or see --link)."
+)
+_TIME = click.option(
+    "--time",
+    metavar="COLUMN",
+    help="Column of dates or times (in text files: 2013-12-31, 2013-12-31T08:00), for how the gap moved. Default: none.",
+)
+_ZONE = click.option(
+    "--time-zone",
+    metavar="ZONE",
+    help="Time zone in which days begin, such as Europe/Paris. Default: that of the column.",
+)
+_EVERY = click.option(
+    "--every",
+    type=click.Choice(["1d", "1w", "1mo", "1q", "1y"]),
+    help="Length of a period: day, week, month, quarter or year. Default: the longest that gives six periods.",
+)
+_TOLERANCE = click.option(
+    "--tolerance",
+    type=float,
+    default=0.03,
+    show_default=True,
+    metavar="GAP",
+    help="Largest gap between mean score and observed rate that does no harm, as a probability: 0.03 is 3 percentage points.",
+)
+_ALPHA = click.option(
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="LEVEL",
+    help="Chance of any false alarm over all segments that the verdicts accept.",
+)
+_TITLE = click.option("--title", metavar="TEXT", help="Title of the page. Default: made from the name of the file.")
+_OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"Write the page here (.html). Default: {_PAGE}, or no page when only --json is asked for.",
+)
+_JSON = click.option(
+    "--json",
+    "json_output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the numbers here (.json); - prints them alone.",
+)
+_OPEN = click.option("--open", "open_page", is_flag=True, help="Open the page in the browser when it is written.")
+
+
+@click.command("report", short_help="Write an HTML report: what is wrong, where, since when.")
+@given.options(
+    *(given.FILES, given.LABEL, _SCORE, given.BY, given.WEIGHT, _TIME, _ZONE, _EVERY, _TOLERANCE, _ALPHA, _TITLE),
+    *(given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _OUTPUT, _JSON, _OPEN),
+)
+def report(
+    *,
+    files: tuple[str, ...],
+    output: Path | None,
+    json_output: Path | None,
+    open_page: bool,
+    title: str | None,
+    **arguments: Any,
+) -> None:
+    """Write an HTML report of FILE: what is wrong with the scores, where, and since when.
+
+    The verdict and the segments, worst first, are printed too. FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON, told by
+    its suffix; several files of one format and globs make one table, and `-` reads CSV from standard input. Only the columns named
+    here are read.
+
+    Example: calframe report preds.parquet --label late --score p --by carrier --time date -o report.html
+    """
+    page = _PAGE if output is None and (json_output is None or open_page) else output
+    _check_targets(page, json_output, files)
+    result = _reported(files, title=title or _named_after(files), **arguments)
+    if json_output == _STDOUT:
+        emit(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2) + "\n")
+    else:
+        emit(report_view(result))
+    _save(result, [page, None if json_output == _STDOUT else json_output])
+    if open_page and page is not None:
+        _open(page)
+
+
+def _check_targets(page: Path | None, json_output: Path | None, files: Sequence[str]) -> None:
+    if page is not None:
+        check_target(page, suffixes=PAGE_SUFFIXES, sources=files, option="--output")
+    if json_output not in (None, _STDOUT):
+        check_target(json_output, suffixes=(".json",), sources=files, option="--json")
+
+
+def _named_after(files: Sequence[str]) -> str:
+    return "Standard input" if files[0] == STDIN else Path(files[0]).name
+
+
+def _reported(files: tuple[str, ...], *, score: str, by: tuple[str, ...], positive: str | None, **others: Any) -> Any:
+    from calframe._report import report as build
+
+    label = others["label"]
+    with reading(files), waiting("Writing the report"):
+        table = open_input(files, label=label, scores=[score], by=by, weight=others["weight"], time=others["time"])
+        value = positive_value(table, label=label, text=positive)
+        return build(table, score=score, by=list(by) or None, positive=value, **others)
+
+
+def _save(result: Any, paths: Sequence[Path | None]) -> None:
+    for path in paths:
+        if path is not None:
+            with waiting(f"Writing {path}"):
+                written = result.save(path)
+            click.echo(f"Wrote {written} ({file_size(written)}).", err=True)
+
+
+def _open(page: Path) -> None:
+    import webbrowser
+
+    if not webbrowser.open(page.resolve().as_uri()):
+        click.echo(f"Note: found no browser to open {page} with.", err=True)

@@ -1,0 +1,72 @@
+"""The terminal: what it can show, and a sign of life while someone watches."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from calframe._cli._cells import to_ascii
+
+_NO_EDGE = 100_000  # columns of a pipe or a file
+_PATIENCE = 0.5  # seconds of work before a sign of life
+
+
+def emit(text: str) -> None:
+    """Print a result to stdout; a reader that has gone away (`| head`) is no error.
+
+    Parameters
+    ----------
+    text
+        What to print, with its line breaks.
+    """
+    try:
+        sys.stdout.write(text if _speaks_unicode() else to_ascii(text))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def takes_style() -> bool:
+    """Return whether stdout is a terminal whose user takes bold and colour.
+
+    Asked of the stream: `FORCE_COLOR` in a build log makes no terminal of it.
+    """
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def width() -> int:
+    """Return the columns of the terminal; a pipe or a file has no edge."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _NO_EDGE
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Show that work goes on, on stderr, when it takes long and a person is watching.
+
+    Parameters
+    ----------
+    text
+        What is being done.
+    """
+    if not sys.stderr.isatty() or os.environ.get("CI"):
+        yield
+        return
+    from rich.console import Console  # noqa: PLC0415  costs 40 ms, which nobody waits for in a pipe
+
+    status = Console(stderr=True, force_terminal=True, markup=False).status(text)
+    timer = threading.Timer(_PATIENCE, status.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
+
+
+def _speaks_unicode() -> bool:
+    return (getattr(sys.stdout, "encoding", None) or "ascii").lower().startswith("utf")

@@ -1,0 +1,148 @@
+"""Results back in the user's library: keys under their own names and types, NaN as null, counts as Int64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import polars as pl
+
+from calframe._cells import Groups
+from calframe._columns import Key
+from calframe._errors import warn
+from calframe._table import Table, model_alias
+from calframe._typing import Floats, Ints
+
+Column: TypeAlias = Floats | Ints | list[str | None]
+
+_POLARS_TYPES = {float: pl.Float64(), int: pl.Int64(), str: pl.String()}
+
+
+def closed_frame(
+    table: Table, groups: Groups, columns: Mapping[str, Column], *, segment: Ints | None = None
+) -> nw.DataFrame[Any]:
+    """Return keys and columns as a frame in the library of the cells.
+
+    Parameters
+    ----------
+    table : Table
+        The opened table, for the user's names and types.
+    groups : Groups
+        The segments.
+    columns : mapping of str to column
+        The columns beside the keys, one value a row.
+    segment : ndarray of int64, optional
+        The segment of each row; by default there is one row a segment, in order.
+    """
+    keys = groups.keys if segment is None else groups.keys[segment.tolist()]
+    keys = nw.maybe_reset_index(keys)
+    backend = keys.implementation
+    series = [_closed_key(keys, key) for key in table.keys]
+    if table.roles.several:
+        series.append(nw.new_series("model", model_names(table, keys), nw.String, backend=backend))
+    series += [_closed_column(name, values, backend) for name, values in columns.items()]
+    first, *rest = series
+    return first.to_frame().with_columns(*rest)
+
+
+def polars_schema(table: Table, columns: Mapping[str, type]) -> dict[str, pl.DataType]:
+    """Return the schema that `closed_frame` gives on a polars LazyFrame, without reading a row."""
+    native = table.native.collect_schema()
+    schema: dict[str, pl.DataType] = {}
+    for key in table.keys:
+        schema[key.name] = pl.Int64() if key.whole else pl.String() if key.categorical else native[key.name]
+    if table.roles.several:
+        schema["model"] = pl.String()
+    return schema | {name: _POLARS_TYPES[kind] for name, kind in columns.items()}
+
+
+def model_names(table: Table, keys: nw.DataFrame[Any]) -> list[str]:
+    """Return the model of each row of private `keys`, under the user's name."""
+    names = {model_alias(i): name for i, name in enumerate(table.roles.scores)}
+    return [names[alias] for alias in keys.get_column("_cf_model").to_list()]
+
+
+def count_columns(table: Table, groups: Groups) -> dict[str, Column]:
+    """Return the counts that stand before the values: n, n_missing, n_invalid?, weight_sum?."""
+    columns: dict[str, Column] = {"n": groups.n, "n_missing": groups.n_missing}
+    if table.roles.invalid == "drop":
+        columns["n_invalid"] = groups.n_invalid
+    if table.weighted:
+        columns["weight_sum"] = groups.cells.total("w")
+    return columns
+
+
+def count_types(table: Table) -> dict[str, type]:
+    """Return the types of `count_columns`."""
+    types: dict[str, type] = {"n": int, "n_missing": int}
+    if table.roles.invalid == "drop":
+        types["n_invalid"] = int
+    if table.weighted:
+        types["weight_sum"] = float
+    return types
+
+
+def warn_empty_categories(table: Table, groups: Groups) -> None:
+    """Name categories that a segment column declares but no row has."""
+    for key in table.keys:
+        empty = empty_categories(table, groups, key)
+        if empty:
+            listed = ", ".join(map(repr, empty))
+            warn(
+                f"segment column {key.name!r} declares categories that no row has: {listed}; they get no row in the result."
+            )
+
+
+def empty_categories(table: Table, groups: Groups, key: Key) -> list[str]:
+    """Return the declared categories of a key that do not occur, in declared order."""
+    if not key.categorical:
+        return []
+    seen = set(groups.keys.get_column(key.alias).cast(nw.String).to_list())
+    return [category for category in declared_categories(table, key) if category not in seen]
+
+
+def declared_categories(table: Table, key: Key) -> list[str]:
+    """Return the categories that a column's type declares, in their order; none where the type declares none."""
+    frame = nw.from_native(table.native)
+    dtype = frame.collect_schema()[key.name]
+    if isinstance(dtype, nw.Enum):
+        return [str(category) for category in getattr(dtype, "categories", ())]
+    if nw.dependencies.is_pandas_dataframe(table.native):
+        return [str(category) for category in table.native[key.name].cat.categories]
+    return []
+
+
+def _closed_key(keys: nw.DataFrame[Any], key: Key) -> nw.Series[Any]:
+    column = keys.get_column(key.alias)
+    if key.categorical:
+        column = column.cast(nw.String)
+    if key.whole:
+        column = _whole(column)
+    return column.alias(key.name)
+
+
+def _whole(column: nw.Series[Any]) -> nw.Series[Any]:
+    if column.implementation.is_pandas():  # a NumPy integer cannot be missing
+        nullable: nw.Series[Any] = nw.from_native(column.to_native().astype("Int64"), series_only=True)
+        return nullable
+    return column.cast(nw.Int64)
+
+
+def _closed_column(name: str, values: Column, backend: Any) -> nw.Series[Any]:
+    if isinstance(values, list):
+        return nw.new_series(name, values, nw.String, backend=backend)
+    if values.dtype == np.int64:
+        return nw.new_series(name, values, nw.Int64, backend=backend)
+    frame = nw.new_series(name, values, nw.Float64, backend=backend).to_frame()
+    return frame.select(nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name)).get_column(name)
+
+
+def keys_as_text(groups: Groups, key: Key) -> Iterable[str | None]:
+    """Return one key as text, None where it is missing, in segment order."""
+    column = _closed_key(nw.maybe_reset_index(groups.keys), key)
+    return [
+        None if missing else str(value)
+        for value, missing in zip(column.to_list(), column.is_null().to_list(), strict=True)
+    ]

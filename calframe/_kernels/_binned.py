@@ -1,0 +1,66 @@
+"""Errors over score bins, from the sums of each cell."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calframe._typing import Floats, Ints
+
+
+def segment_sum(values: Floats, starts: Ints) -> Floats:
+    """Sum cells within each segment, pairwise, so that errors do not grow with the number of cells.
+
+    Examples
+    --------
+    >>> segment_sum(np.array([1.0, 2.0, 3.0]), np.array([0, 2]))
+    array([3., 3.])
+    """
+    return np.add.reduceat(values, starts)
+
+
+def segment_max(values: Floats, starts: Ints) -> Floats:
+    """Return the largest cell of each segment."""
+    return np.maximum.reduceat(values, starts)
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Divide, with NaN where the divisor is 0: what has no rows has no mean."""
+    out = np.full(np.shape(above), np.nan)
+    np.divide(above, below, out=out, where=below != 0)
+    return out
+
+
+def cell_gaps(weight: Floats, score: Floats, label: Floats) -> Floats:
+    """Return the absolute gap of each cell, ``|mean score - rate|``; 0 for a cell without weight."""
+    return np.abs(np.nan_to_num(ratio(score - label, weight)))
+
+
+def expected_error(weight: Floats, score: Floats, label: Floats, starts: Ints) -> Floats:
+    """Return the expected calibration error, ``sum_b w_b |gap_b| / sum_b w_b``, per segment.
+
+    Parameters
+    ----------
+    weight, score, label : ndarray of shape (n_cells,)
+        Sums of the weight, of weight times score and of weight times label in each cell.
+    starts : ndarray of shape (n_segments,)
+        The first cell of each segment.
+    """
+    return ratio(segment_sum(np.abs(score - label), starts), segment_sum(weight, starts))
+
+
+def largest_error(weight: Floats, score: Floats, label: Floats, starts: Ints) -> Floats:
+    """Return the maximum calibration error, the largest absolute gap of a cell, per segment."""
+    worst = segment_max(cell_gaps(weight, score, label), starts)
+    return np.where(segment_sum(weight, starts) > 0, worst, np.nan)
+
+
+def root_mean_square_error(weight: Floats, score: Floats, label: Floats, starts: Ints) -> Floats:
+    """Return ``sqrt(sum_b w_b gap_b^2 / sum_b w_b)`` per segment."""
+    squares = segment_sum(weight * cell_gaps(weight, score, label) ** 2, starts)
+    return np.sqrt(ratio(squares, segment_sum(weight, starts)))
+
+
+def average_error(weight: Floats, score: Floats, label: Floats, starts: Ints) -> Floats:
+    """Return the mean absolute gap over the non-empty cells of each segment, every cell counting the same."""
+    gaps = segment_sum(cell_gaps(weight, score, label), starts)
+    return ratio(gaps, segment_sum((weight > 0).astype(np.float64), starts))

@@ -1,0 +1,129 @@
+"""What chance alone shows: the law of a cell's positives when the scores are right.
+
+If every score is right, the positives of a cell are a sum of independent Bernoulli draws with mean
+``mu = sum s`` and variance ``v = sum s (1 - s)``. That sum is Binomial where the scores of the cell are equal; in
+general the Binomial with the same mean and variance stands for it: ``p' = 1 - v / mu``, ``m = mu / p'`` rounded,
+``K ~ Binomial(m, mu / m)``. The plain Binomial(n, mu / n) is too wide in wide cells.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calframe._kernels import _special as special
+from calframe._typing import Floats
+
+
+def matched_binomial(mean: Floats, variance: Floats, most: Floats) -> tuple[Floats, Floats]:
+    """Return the size and success probability of the Binomial matched to a cell.
+
+    Parameters
+    ----------
+    mean, variance : ndarray
+        Mean and variance of the number of positives.
+    most : ndarray
+        The largest possible number of positives, the rows of the cell.
+
+    Returns
+    -------
+    size, chance : ndarray
+        Whole numbers, and probabilities whose product with the size is exactly the mean. A cell whose mean is 0
+        has size 0 and chance 0.
+
+    Examples
+    --------
+    Ten rows with score 0.3 are Binomial(10, 0.3):
+
+    >>> size, chance = matched_binomial(np.array([3.0]), np.array([2.1]), np.array([10.0]))
+    >>> float(size[0]), round(float(chance[0]), 12)
+    (10.0, 0.3)
+    """
+    some = mean > 0
+    safe = np.where(some, mean, 1.0)
+    chance = np.clip(1.0 - variance / safe, 1e-300, 1.0)  # 0 only where the variance equals the mean
+    least = np.ceil(safe - 1e-9 * safe)  # a mean of 3 plus rounding must not ask for 4
+    with np.errstate(over="ignore"):
+        size = np.clip(np.rint(safe / chance), least, np.maximum(np.rint(most), least))
+    return np.where(some, size, 0.0), np.where(some, np.minimum(safe / size, 1.0), 0.0)
+
+
+def mean_absolute_deviation(size: Floats, chance: Floats) -> Floats:
+    """Return ``E|K - E K|`` of ``K ~ Binomial(size, chance)``, by De Moivre's closed form.
+
+    With ``k = floor(size * chance)`` it is ``2 (k + 1) C(size, k + 1) chance^(k + 1) (1 - chance)^(size - k)``.
+
+    References
+    ----------
+    Diaconis, P. and Zabell, S. (1991). Closed form summation for classical distributions: variations on a theme
+    of De Moivre. Statistical Science 6, 284-302. https://doi.org/10.1214/ss/1177011699
+
+    Examples
+    --------
+    One toss of a fair coin is always half a head off its mean:
+
+    >>> float(mean_absolute_deviation(np.array([1.0]), np.array([0.5])).round(12)[0])
+    0.5
+    """
+    k = np.minimum(np.floor(size * chance), size)
+    inner = np.where(k < size, k, 0.0)
+    log = (
+        special.gammaln(size + 1.0)
+        - special.gammaln(inner + 1.0)
+        - special.gammaln(np.maximum(size - inner, 1.0))
+        + special.xlogy(inner + 1.0, chance)
+        + special.xlog1py(size - inner, -chance)
+    )
+    return np.where((k < size) & (size > 0), 2.0 * np.exp(log), 0.0)
+
+
+def chance_gap(weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats) -> Floats:
+    """Return the expected distance between a cell's weighted positives and their mean when the scores are right.
+
+    Parameters
+    ----------
+    weight, mean : ndarray
+        Sums of the weight ``w`` and of ``w s``.
+    variance, squared_variance : ndarray
+        Sums of ``w s (1 - s)`` and of ``w^2 s (1 - s)``. Weighted positives are taken as their ratio c times a
+        number of positives, a Binomial matched to ``mean / c`` and ``squared_variance / c^2``.
+    """
+    scale, law = _scaled(weight, mean, variance, squared_variance)
+    return scale * mean_absolute_deviation(*matched_binomial(*law))
+
+
+def chance_spread(gap: Floats, squared_variance: Floats) -> Floats:
+    """Return the variance of that distance: the second moment less the square of the mean."""
+    return np.maximum(squared_variance - gap**2, 0.0)
+
+
+def central_region(
+    weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats, *, level: float
+) -> tuple[Floats, Floats]:
+    """Return the smallest and largest rate of a cell that right scores would show; arguments as in `chance_gap`.
+
+    Each end leaves at most ``(1 - level) / 2`` outside, so the region holds at least `level`.
+    """
+    scale, law = _scaled(weight, mean, variance, squared_variance)
+    size, chance = matched_binomial(*law)
+    tail = (1.0 - level) / 2.0
+    low, high = (_quantile(share, size, chance) * scale / weight for share in (tail, 1.0 - tail))
+    return np.minimum(low, 1.0), np.minimum(high, 1.0)
+
+
+def _scaled(
+    weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats
+) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
+    """Return the weight of one positive, and mean, variance and largest number of the positives."""
+    scale = np.ones_like(weight)
+    np.divide(squared_variance, variance, out=scale, where=variance > 0)
+    scale = np.where(scale > 0, scale, 1.0)  # certain scores do not vary
+    return scale, (mean / scale, squared_variance / scale**2, weight / scale)
+
+
+def _quantile(share: float, size: Floats, chance: Floats) -> Floats:
+    """Return the smallest k with P(K <= k) >= share."""
+    guess = np.ceil(special.bdtrik(share, size, chance))
+    guess = np.where(np.isnan(guess), np.where(chance >= 1.0, size, 0.0), guess)
+    below = np.maximum(guess - 1.0, 0.0)
+    lower = (guess > 0) & (special.bdtr(below, size.astype(np.int64), chance) >= share)
+    return np.clip(np.where(lower, below, guess), 0.0, size)

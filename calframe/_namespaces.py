@@ -1,0 +1,68 @@
+"""The `.calib` namespace on pandas and polars frames: sugar over the functions, holding no state."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import polars as pl
+
+from calframe._curve import curve
+from calframe._metrics import metrics
+from calframe._verb_report import report
+
+NAME = "calib"
+
+
+def _method(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a verb as a method: the same arguments without the table."""
+
+    @functools.wraps(verb)
+    def method(self: CalibNamespace, **arguments: Any) -> Any:
+        return verb(self._table(), **arguments)
+
+    signature = inspect.signature(verb)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[own, *list(signature.parameters.values())[1:]]
+    )
+    return method
+
+
+class CalibNamespace:
+    """What calframe can do with a table of predictions: each method is the function of the same name.
+
+    polars keeps a namespace object on its frame. A strong reference back would be a cycle that keeps whole tables
+    alive, so this holds a weak one, and a cheap clone in case the frame itself is gone.
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self._reference = weakref.ref(frame)
+        self._clone = frame.copy(deep=False) if isinstance(frame, pd.DataFrame) else frame.clone()
+
+    metrics = _method(metrics)
+    curve = _method(curve)
+    report = _method(report)
+
+    def _table(self) -> Any:
+        frame = self._reference()
+        return self._clone if frame is None else frame
+
+
+def register() -> None:
+    """Put `.calib` on pandas DataFrame, polars DataFrame and polars LazyFrame; again does nothing."""
+    for frame, registering in (
+        (pd.DataFrame, pd.api.extensions.register_dataframe_accessor),
+        (pl.DataFrame, pl.api.register_dataframe_namespace),
+        (pl.LazyFrame, pl.api.register_lazyframe_namespace),
+    ):
+        if not _is_ours(getattr(frame, NAME, None)):
+            registering(NAME)(CalibNamespace)
+
+
+def _is_ours(found: object) -> bool:
+    return getattr(found, "__module__", None) == CalibNamespace.__module__

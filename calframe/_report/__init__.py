@@ -1,0 +1,1 @@
+"""From results to one typed page, and from the page to HTML."""

@@ -1,0 +1,193 @@
+"""The course over time: gaps per period, and since when they have been off, if they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import polars as pl
+
+from calframe._cells import Groups, cells_plan, read_groups
+from calframe._kernels._binned import ratio
+from calframe._periods import Every, Periods, periods_of
+from calframe._roles import Roles
+from calframe._table import open_table
+from calframe._typing import Floats, Ints
+from calframe._verdicts import CLEAR, Judged, judge
+
+_TERMS = ("wp", "wy", "w2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """An unbroken run of periods to the end whose gap is clearly beyond the tolerance.
+
+    Attributes
+    ----------
+    label : str
+        The period it begins with.
+    before, during : float
+        Gap before it and in it.
+    moved, judged : int
+        Of the segments with rows enough on both sides, how many moved the same way; 0 of 0 without segments.
+    """
+
+    label: str
+    before: float
+    during: float
+    moved: int
+    judged: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """Gaps over time.
+
+    Attributes
+    ----------
+    every : str
+        Length of a period.
+    zone : str or None
+        Time zone of the days, None for plain wall time.
+    table : polars.DataFrame
+        One row a period: ``period``, ``label``, ``n``, ``rate``, ``mean_score``, ``gap`` with both intervals,
+        ``state`` ("over", "under" or "in"), ``verdict``.
+    comparisons : int
+        Periods with rows enough to be judged.
+    undated : int
+        Rows used elsewhere but without a date.
+    since : Since or None
+        The run to the end, if there is one.
+    """
+
+    every: Every
+    zone: str | None
+    table: pl.DataFrame
+    comparisons: int
+    undated: int
+    since: Since | None
+
+
+def read_course(
+    data: Any, roles: Roles, *, every: Every | None, tolerance: float, alpha: float, engine: Any
+) -> Course | None:
+    """Run the aggregate by local day (and segment) and judge the periods; None where no row has a date."""
+    table = open_table(data, roles, by_day=True)
+    groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=None), engine=engine), _TERMS)
+    days = _days(groups)
+    periods = periods_of(days, every=every)
+    if not periods.starts:
+        return None
+    judged = _judge(groups, periods, tolerance=tolerance, alpha=alpha)
+    return Course(
+        every=periods.every,
+        zone=roles.time_zone or _zone(data, str(roles.time)),
+        table=_course_table(groups, periods, judged),
+        comparisons=judged.comparisons,
+        undated=int(groups.n[periods.index < 0].sum()),
+        since=_since(groups, periods, judged, tolerance=tolerance, alpha=alpha),
+    )
+
+
+def _zone(data: Any, column: str) -> str | None:
+    """Return the time zone that a column's type carries, if any."""
+    return getattr(nw.from_native(data).collect_schema()[column], "time_zone", None)
+
+
+def _days(groups: Groups) -> list[int | None]:
+    column = groups.keys.get_column("_cf_day")
+    missing = column.is_null().to_list()
+    return [None if gone else int(day) for day, gone in zip(column.to_list(), missing, strict=True)]
+
+
+def _totals(groups: Groups, index: Ints, count: int) -> dict[str, Floats]:
+    """Sum the terms of segments by an index; -1 belongs nowhere."""
+    known = index >= 0
+    names = ("n", "w", *_TERMS)
+    return {name: np.bincount(index[known], weights=groups.cells.total(name)[known], minlength=count) for name in names}
+
+
+def _judge(groups: Groups, periods: Periods, *, tolerance: float, alpha: float) -> Judged:
+    return _judge_sums(_totals(groups, periods.index, len(periods.starts)), tolerance=tolerance, alpha=alpha)
+
+
+def _judge_sums(sums: dict[str, Floats], *, tolerance: float, alpha: float) -> Judged:
+    return judge(
+        rate=ratio(sums["wy"], sums["w"]),
+        score=ratio(sums["wp"], sums["w"]),
+        n=ratio(sums["w"] ** 2, sums["w2"]),
+        rows=sums["n"],
+        tolerance=tolerance,
+        alpha=alpha,
+    )
+
+
+def _course_table(groups: Groups, periods: Periods, judged: Judged) -> pl.DataFrame:
+    sums = _totals(groups, periods.index, len(periods.starts))
+    frame = pl.DataFrame(
+        {
+            "period": [start.isoformat() for start in periods.starts],
+            "label": periods.labels,
+            "n": np.rint(sums["n"]).astype(np.int64),
+            "rate": ratio(sums["wy"], sums["w"]),
+            "mean_score": ratio(sums["wp"], sums["w"]),
+            "gap": judged.gap,
+            "gap_low": judged.low,
+            "gap_high": judged.high,
+            "simultaneous_low": judged.sim_low,
+            "simultaneous_high": judged.sim_high,
+            "state": _states(judged),
+            "verdict": list(judged.verdict),
+        }
+    )
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _states(judged: Judged) -> list[str]:
+    """Return how each period stands: marked only where its widened interval leaves out zero."""
+    over, under = judged.judged & (judged.sim_low > 0), judged.judged & (judged.sim_high < 0)
+    return ["over" if a else "under" if b else "in" for a, b in zip(over, under, strict=True)]
+
+
+def _since(groups: Groups, periods: Periods, judged: Judged, *, tolerance: float, alpha: float) -> Since | None:
+    """Return the run of marked periods to the end, if it is one way and, taken together, beyond the tolerance."""
+    states = _states(judged)
+    first = len(states)
+    while first > 0 and states[first - 1] == states[-1] != "in":
+        first -= 1
+    if first in (0, len(states)):
+        return None
+    part = np.where(periods.index < 0, -1, (periods.index >= first).astype(np.int64))
+    sides = _judge_sums(_totals(groups, part, 2), tolerance=tolerance, alpha=alpha / judged.comparisons)
+    if sides.verdict[1] not in CLEAR or not abs(sides.gap[1]) > abs(sides.gap[0]):
+        return None
+    moved, known = _moved(groups, part, up=bool(sides.gap[1] > sides.gap[0]))
+    return Since(
+        label=periods.labels[first], before=float(sides.gap[0]), during=float(sides.gap[1]), moved=moved, judged=known
+    )
+
+
+def _moved(groups: Groups, part: Ints, *, up: bool) -> tuple[int, int]:
+    """Count the segments whose gap moved up (or down) from one side to the other, of those with rows on both."""
+    others = [name for name in groups.keys.columns if name != "_cf_day"]
+    if not others:
+        return 0, 0
+    segment = _segment_of(groups, others[0])
+    count = int(segment.max()) + 1
+    sums = _totals(groups, np.where(part < 0, -1, 2 * segment + part), 2 * count)
+    gap = ratio(sums["wp"] - sums["wy"], sums["w"]).reshape(count, 2)
+    enough = (sums["n"].reshape(count, 2) >= 100).all(axis=1)
+    change = gap[enough, 1] - gap[enough, 0]
+    return int(((change > 0) == up).sum()), int(enough.sum())
+
+
+def _segment_of(groups: Groups, name: str) -> Ints:
+    """Return a number per segment; groups come sorted by it, so that it changes where the segment does."""
+    column = groups.keys.get_column(name)
+    missing = column.is_null().to_numpy()
+    differs = (column != column.shift(1)).fill_null(value=False).to_numpy().astype(np.bool_)
+    new = np.zeros(len(missing), dtype=np.bool_)
+    new[1:] = (missing[1:] != missing[:-1]) | (differs[1:] & ~missing[1:])
+    return np.cumsum(new).astype(np.int64)

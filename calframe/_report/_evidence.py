@@ -1,0 +1,353 @@
+"""The numbers behind a report: one aggregate per grouping on a fine score grid, one over time, then local arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calframe._binning import Bins
+from calframe._cells import Groups, cells_plan, read_groups
+from calframe._closing import declared_categories, empty_categories, keys_as_text
+from calframe._curve import bin_columns
+from calframe._kernels._binned import segment_sum
+from calframe._kernels._intervals import score_test
+from calframe._kernels._null import chance_gap, chance_spread
+from calframe._kernels._ranked import quantile_bins
+from calframe._metrics_builtin import METRICS, effective_rows
+from calframe._registry import Cells
+from calframe._roles import Roles
+from calframe._table import Table, open_table
+from calframe._typing import Floats, Ints
+from calframe._verdicts import Judged, judge, worst_first
+
+ECE_BINS = 15
+FINE = 64 * ECE_BINS  # k/960: every 64th edge is exactly an edge of 15 bins
+CURVE_ROWS = 120  # rows a bin of a segment's curve should have
+HEAT_RANGES = 8
+HEAT_ROWS = 50  # below which a cell of the heatmap shows no number
+_TERMS = ("wp", "wy", "w2", "variance", "w2_variance", "square", "surprise", "impossible")
+_NORMAL_95 = 1.6448536269514722  # the 95th percentile of the standard normal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Segments of one grouping with their sums on a score grid.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The text of each segment, unique.
+    cells : Cells
+        Sums per cell.
+    bin : ndarray of int64
+        The bin of each cell.
+    n, n_missing, n_invalid, n_zero : ndarray of int64
+        Row counts of each segment.
+    empty : tuple of str
+        Categories that are declared but have no row.
+    """
+
+    names: tuple[str, ...]
+    cells: Cells
+    bin: Ints
+    n: Ints
+    n_missing: Ints
+    n_invalid: Ints
+    n_zero: Ints
+    empty: tuple[str, ...] = ()
+
+    def segment(self) -> Ints:
+        """Return the segment of each cell."""
+        sizes = np.diff(np.append(self.cells.starts, len(self.bin)))
+        return np.repeat(np.arange(len(self.names)), sizes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """One grouping, worst segment first.
+
+    Attributes
+    ----------
+    column : str
+        The segment column; empty for the whole table.
+    segments : polars.DataFrame
+        One row a segment: counts, rate, mean_score, gap with both intervals, p-values, verdict, errors.
+    curves : polars.DataFrame
+        One row per segment and bin of its reliability curve.
+    ranges : tuple of str
+        Names of the score ranges of the heatmap, ascending.
+    heat : polars.DataFrame
+        One row per segment and score range.
+    empty : tuple of str
+        Declared categories without rows.
+    """
+
+    column: str
+    segments: pl.DataFrame
+    curves: pl.DataFrame
+    ranges: tuple[str, ...]
+    heat: pl.DataFrame
+    empty: tuple[str, ...]
+
+
+def read_part(data: Any, roles: Roles, *, engine: Any) -> tuple[Part, Table]:
+    """Run the aggregate of one grouping."""
+    bins = Bins.of_count(FINE, closed="left")
+    table = open_table(data, roles, bins=bins)
+    groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=bins), engine=engine), _TERMS)
+    names, empty = ("All rows",), ()
+    if table.keys:
+        names = unique_names(list(keys_as_text(groups, table.keys[0])))
+        empty = tuple(empty_categories(table, groups, table.keys[0]))
+    part = _part(groups, names, empty)
+    return (part if not table.keys else _in_declared_order(part, table)), table
+
+
+def unique_names(values: list[str | None]) -> tuple[str, ...]:
+    """Return one text per segment: "(missing)" for a null, "(empty)" for an empty text, never two the same.
+
+    Examples
+    --------
+    >>> unique_names(["a", "", None, "(missing)"])
+    ('a', '(empty)', '(missing) 2', '(missing)')
+    """
+    wanted = ["(missing)" if value is None else value or "(empty)" for value in values]
+    taken = {value for value in values if value}
+    names = []
+    for value, name in zip(values, wanted, strict=True):
+        number = 1
+        unique = name
+        while not value and unique in taken:
+            number += 1
+            unique = f"{name} {number}"
+        taken.add(unique)
+        names.append(unique)
+    return tuple(names)
+
+
+def whole(part: Part) -> Part:
+    """Return all segments of a part as one."""
+    present, place = np.unique(part.bin, return_inverse=True)
+    sums = {
+        name: np.bincount(place, weights=values, minlength=len(present)) for name, values in part.cells.sums.items()
+    }
+    counts = [np.array([counts.sum()]) for counts in (part.n, part.n_missing, part.n_invalid, part.n_zero)]
+    return Part(
+        names=("All rows",),
+        cells=Cells(starts=np.zeros(1, dtype=np.int64), sums=sums),
+        bin=present.astype(np.int64),
+        n=counts[0],
+        n_missing=counts[1],
+        n_invalid=counts[2],
+        n_zero=counts[3],
+    )
+
+
+def judge_parts(parts: list[Part], *, tolerance: float, alpha: float) -> list[Judged]:
+    """Judge the segments of all groupings together, so that intervals and p-values hold over all of them."""
+    measured = [_rate_and_score(part) for part in parts]
+    together = judge(
+        rate=np.concatenate([rate for rate, _ in measured]),
+        score=np.concatenate([score for _, score in measured]),
+        n=np.concatenate([effective_rows(part.cells) for part in parts]),
+        rows=np.concatenate([part.n for part in parts]).astype(np.float64),
+        tolerance=tolerance,
+        alpha=alpha,
+    )
+    ends = np.cumsum([0, *(len(part.names) for part in parts)])
+    return [together.part(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def grouping(part: Part, judged: Judged, overall: Part, *, column: str, alpha: float) -> Grouping:
+    """Put together what a report shows of one grouping."""
+    segments = _segment_table(part, judged)
+    order = worst_first(judged.verdict, segments["net"].to_numpy())
+    ranges, range_of = score_ranges(overall, HEAT_RANGES)
+    return Grouping(
+        column=column,
+        segments=segments[order],
+        curves=curve_table(part, judged, level=1.0 - alpha),
+        ranges=ranges,
+        heat=_heat_table(part, ranges, range_of, alpha=alpha),
+        empty=part.empty,
+    )
+
+
+def merge(part: Part, bins: Ints) -> tuple[Cells, Ints, Ints]:
+    """Merge neighbouring cells of each segment that share a coarser bin.
+
+    Returns
+    -------
+    cells, bin, segment
+        The coarser cells, their bins and their segments.
+    """
+    segment = part.segment()
+    new = np.flatnonzero((np.diff(segment, prepend=-1) != 0) | (np.diff(bins, prepend=-1) != 0))
+    sums = {name: segment_sum(values, new) for name, values in part.cells.sums.items()}
+    starts = np.searchsorted(new, part.cells.starts)
+    return Cells(starts=starts.astype(np.int64), sums=sums), bins[new], segment[new]
+
+
+def curve_table(part: Part, judged: Judged | None, *, level: float) -> pl.DataFrame:
+    """Return reliability curves in bins of about equal weight, fewer where a segment has fewer rows."""
+    counts = np.clip(part.n // CURVE_ROWS, 3, ECE_BINS)
+    enough = judged.judged if judged is not None else part.n > 0
+    counts = np.where(enough, counts, 1)
+    cells, _, segment = merge(part, quantile_bins(part.cells.sums["w"], part.cells.starts, counts))
+    filled = cells.sums["n"] > 0
+    sums = {name: values[filled] for name, values in cells.sums.items()}
+    columns = bin_columns(sums, level=level, interval="wilson")
+    frame = pl.DataFrame(
+        {
+            "segment": np.array(part.names, dtype=object)[segment[filled]].tolist(),
+            "n": np.rint(sums["n"]).astype(np.int64),
+            **columns,
+        }
+    )
+    below, above = pl.col("rate") < pl.col("band_low"), pl.col("rate") > pl.col("band_high")
+    return frame.with_columns(
+        state=pl.when(below).then(pl.lit("over")).when(above).then(pl.lit("under")).otherwise(pl.lit("in"))
+    )
+
+
+def histogram(part: Part, *, bars: int, limit: float) -> pl.DataFrame:
+    """Return rows per bar of equal width from 0 to `limit`, for a part of one segment."""
+    upper = (part.bin + 0.5) / FINE
+    place = np.minimum(np.floor(upper / limit * bars), bars - 1).astype(np.int64)
+    n = np.bincount(place, weights=part.cells.sums["n"], minlength=bars)
+    edges = np.linspace(0.0, limit, bars + 1)
+    return pl.DataFrame({"lower": edges[:-1], "upper": edges[1:], "n": np.rint(n).astype(np.int64)})
+
+
+def score_limit(part: Part) -> float:
+    """Return the upper end of score axes: 1, or for small scores a round number above nearly all of them."""
+    share = np.cumsum(part.cells.sums["n"]) / max(part.cells.sums["n"].sum(), 1.0)
+    high = (part.bin[np.searchsorted(share, 0.995)] + 1) / FINE if part.n.sum() else 1.0
+    for limit in (0.02, 0.05, 0.1, 0.2):
+        if high <= limit:
+            return limit
+    return 1.0
+
+
+def score_ranges(overall: Part, count: int) -> tuple[tuple[str, ...], Ints]:
+    """Return names of score ranges of about equal weight, and the range of each fine bin."""
+    bins = quantile_bins(overall.cells.sums["w"], overall.cells.starts, np.array([count]))
+    used = np.unique(bins)
+    first = overall.bin[np.searchsorted(bins, used)]  # bins ascend with the score
+    edges = np.append(first, overall.bin[-1] + 1) / FINE
+    return _range_names(edges), np.searchsorted(first, np.arange(FINE), side="right") - 1
+
+
+def chance_ece(part: Part) -> tuple[float, float]:
+    """Return mean and (normal) 95th percentile of the ECE of right scores, for a part of one segment."""
+    sums = merge(part, part.bin * ECE_BINS // FINE)[0].sums
+    gaps = chance_gap(sums["w"], sums["wp"], sums["variance"], sums["w2_variance"])
+    total = max(float(sums["w"].sum()), 1e-300)
+    spread = float(np.sqrt(chance_spread(gaps, sums["w2_variance"]).sum()))
+    return float(gaps.sum()) / total, (float(gaps.sum()) + _NORMAL_95 * spread) / total
+
+
+def _part(groups: Groups, names: tuple[str, ...], empty: tuple[str, ...]) -> Part:
+    return Part(
+        names=names,
+        cells=groups.cells,
+        bin=groups.bin,
+        n=groups.n,
+        n_missing=groups.n_missing,
+        n_invalid=groups.n_invalid,
+        n_zero=groups.n_zero,
+        empty=empty,
+    )
+
+
+def _in_declared_order(part: Part, table: Table) -> Part:
+    """Sort segments as their categories are declared, so that equals keep that order."""
+    key = table.keys[0]
+    declared = {name: i for i, name in enumerate(declared_categories(table, key))} if key.categorical else {}
+    if not declared:
+        return part
+    order = sorted(range(len(part.names)), key=lambda i: declared.get(part.names[i], len(declared)))
+    return _reordered(part, np.array(order, dtype=np.int64))
+
+
+def _reordered(part: Part, order: Ints) -> Part:
+    sizes = np.diff(np.append(part.cells.starts, len(part.bin)))
+    cells = np.concatenate([np.arange(part.cells.starts[i], part.cells.starts[i] + sizes[i]) for i in order])
+    starts = np.append(0, np.cumsum(sizes[order])[:-1]).astype(np.int64)
+    return Part(
+        names=tuple(part.names[i] for i in order),
+        cells=Cells(starts=starts, sums={name: values[cells] for name, values in part.cells.sums.items()}),
+        bin=part.bin[cells],
+        n=part.n[order],
+        n_missing=part.n_missing[order],
+        n_invalid=part.n_invalid[order],
+        n_zero=part.n_zero[order],
+        empty=part.empty,
+    )
+
+
+def _rate_and_score(part: Part) -> tuple[Floats, Floats]:
+    return METRICS["rate"].value(part.cells), METRICS["mean_score"].value(part.cells)
+
+
+def _segment_table(part: Part, judged: Judged) -> pl.DataFrame:
+    coarse, _, _ = merge(part, part.bin * ECE_BINS // FINE)
+    rate, score = _rate_and_score(part)
+    values = {name: METRICS[name].value(coarse) for name in ("brier", "log_loss", "ece", "ece_expected")}
+    weight = part.cells.total("w")
+    frame = pl.DataFrame(
+        {
+            "segment": part.names,
+            "n": part.n,
+            "n_missing": part.n_missing,
+            "n_invalid": part.n_invalid,
+            "weight_sum": weight,
+            "positives": part.cells.total("wy"),
+            "rate": rate,
+            "mean_score": score,
+            "gap": judged.gap,
+            "gap_low": judged.low,
+            "gap_high": judged.high,
+            "simultaneous_low": judged.sim_low,
+            "simultaneous_high": judged.sim_high,
+            "pvalue": judged.pvalue,
+            "pvalue_adjusted": judged.pvalue_adjusted,
+            "verdict": list(judged.verdict),
+            "net": weight * judged.gap,
+            "rows_needed": judged.rows_needed,
+            **values,
+        }
+    )
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _heat_table(part: Part, ranges: tuple[str, ...], range_of: Ints, *, alpha: float) -> pl.DataFrame:
+    cells, where, segment = merge(part, range_of[part.bin])
+    sums = cells.sums
+    weight = np.where(sums["w"] > 0, sums["w"], np.nan)
+    rate, score = sums["wy"] / weight, sums["wp"] / weight
+    n = np.where(sums["w2"] > 0, sums["w"] ** 2 / np.where(sums["w2"] > 0, sums["w2"], 1.0), 1.0)
+    shown = sums["n"] >= HEAT_ROWS
+    frame = pl.DataFrame(
+        {
+            "segment": [part.names[i] for i in segment],
+            "range": [ranges[i] for i in where],
+            "n": np.rint(sums["n"]).astype(np.int64),
+            "gap": score - rate,
+            "shown": shown,
+            "clear": shown & (score_test(rate, score, n) < alpha),
+        }
+    )
+    return frame.filter(pl.col("n") > 0)
+
+
+def _range_names(edges: Floats) -> tuple[str, ...]:
+    """Return ranges as text, with as many decimals as keep them apart."""
+    for decimals in (0, 1, 2):
+        texts = [f"{edge * 100:.{decimals}f}" for edge in edges]
+        if len(set(texts)) == len(texts):
+            break
+    return tuple(f"{low}–{high}%" for low, high in zip(texts[:-1], texts[1:], strict=True))

@@ -1,0 +1,300 @@
+"""Figures: a title, how to read it, the chart at two widths, and the numbers behind it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from calframe import _charts as charts
+from calframe._report import _titles as titles
+from calframe._report._course import Course
+from calframe._report._evidence import HEAT_ROWS, Grouping
+from calframe._report._findings import Findings
+from calframe._report._page import Figure, TextTable
+from calframe._report._words import count, interval, percent, points, pvalue, rounded_up, rows, short
+from calframe._verdicts import WORDS
+
+WIDE, NARROW = 952, 326
+_MOST_FOREST = 40
+_ALL_SHOWN = 20  # up to this many segments the forest shows them all, above it only those not within tolerance
+_MOST_HEAT = 20
+_MOST_PANELS = 12
+_MOST_PERIODS = 60
+_MOST_TABLE_ROWS = 500
+
+
+def forest_figure(findings: Findings, grouping: Grouping, *, number: int) -> Figure:
+    """Return the forest plot of one grouping."""
+    table = grouping.segments
+    shown = table if table.height <= _ALL_SHOWN else table.filter(pl.col("verdict") != "within")
+    shown = (shown if shown.height else table).head(_MOST_FOREST)
+    drawn = shown.with_columns(
+        pl.Series("description", [_segment_description(findings, row) for row in shown.iter_rows(named=True)]),
+        pl.Series(
+            "text_gap",
+            [points(r["gap"], unit=False) if r["verdict"] != "few" else "–" for r in shown.iter_rows(named=True)],
+        ),
+        pl.Series(
+            "text_rate", [f"{percent(a)} → {percent(b)}" for a, b in shown.select("mean_score", "rate").iter_rows()]
+        ),
+        pl.Series("text_n", [count(n) for n in shown["n"]]),
+        pl.Series("text_verdict", [" ".join(WORDS[v]) for v in shown["verdict"]]),
+    ).rename({"gap_low": "low", "gap_high": "high", "simultaneous_low": "sim_low", "simultaneous_high": "sim_high"})
+    tolerance = points(findings.tolerance, sign=False)
+    level = f"{100 * (1 - findings.alpha):g}%"
+    return _figure(
+        f"forest-{number}",
+        titles.forest_title(grouping),
+        f"Each row is a segment of {short(grouping.column)}, worst first. Dot: gap between what the scores said and what happened. "
+        f"Thick line: {level} interval; thin line: the same, widened for {findings.comparisons} comparisons. "
+        f"Grey zone: the ±{tolerance} tolerance set for this report.",
+        lambda width: charts.forest(drawn, tolerance=findings.tolerance, width=width),
+        _segment_numbers(findings, grouping),
+        note="A verdict needs the whole thin line outside the grey zone (clear gap) or inside it (within tolerance). "
+        "Anything else is reported as undecided, not as fine." + _left_out(table.height, shown.height),
+    )
+
+
+def heat_figure(findings: Findings, grouping: Grouping, *, number: int) -> Figure:
+    """Return the heatmap of segments and score ranges."""
+    order = grouping.segments["segment"].to_list()[:_MOST_HEAT]
+    heat = grouping.heat.filter(pl.col("segment").is_in(order))
+    description = [_cell_description(row) for row in heat.iter_rows(named=True)]
+    drawn = heat.with_columns(pl.Series("description", description, dtype=pl.String))
+    numbers = [
+        (r["segment"], r["range"], count(r["n"]), points(r["gap"]) if r["shown"] else "–")
+        for r in heat.iter_rows(named=True)
+    ]
+    return _figure(
+        f"heat-{number}",
+        titles.heat_title(grouping, alpha=findings.alpha),
+        f"Gap in percentage points for each segment of {short(grouping.column)} and score range. Orange: the scores say more than happens; "
+        f"blue: they say less. Strong and bold: the cell's own interval excludes zero; ‘·’: fewer than {HEAT_ROWS} rows, not shown.",
+        lambda width: charts.heatmap(drawn, segments=order, ranges=list(grouping.ranges), width=width),
+        text_table((grouping.column, "score range", "rows", "gap"), numbers),
+        note=_left_out(grouping.segments.height, len(order)).strip() or None,
+    )
+
+
+def reliability_figure(findings: Findings) -> Figure:
+    """Return the reliability diagram of all rows, with gap strip and histogram."""
+    curve = findings.curve
+    drawn = _described(curve)
+    used, bins = findings.counts["used"], curve.height
+    numbers = [
+        (
+            percent(r["mean_score"]),
+            percent(r["rate"]),
+            f"{percent(r['band_low'])} – {percent(r['band_high'])}",
+            count(r["n"]),
+            points(r["gap"]),
+        )
+        for r in curve.iter_rows(named=True)
+    ]
+    level = f"{100 * (1 - findings.alpha):g}%"
+    error = (
+        f"ECE {points(findings.overall['ece'], sign=False)}. Right scores would still show about {points(findings.chance, sign=False)} "
+        f"with these rows (95th percentile {points(findings.chance_high, sign=False)}): "
+    )
+    error += (
+        "the reading is within chance."
+        if findings.overall["ece"] <= findings.chance_high
+        else "only what lies above that is real."
+    )
+    return _figure(
+        "reliability",
+        titles.curve_title(curve, name="All rows together"),
+        f"{rows(used)} in {bins} bins of about equal size. Dots on the dashed line would be perfect; the strip below enlarges how far off each is.",
+        lambda width: charts.reliability(drawn, findings.histogram, width=min(width, 540), limit=findings.limit),
+        text_table(("said", "happened", "right scores would show", "rows", "gap"), numbers),
+        aside=(
+            (
+                "Shaded band",
+                f"Where {level} of dots would land if the scores were right. A dot inside it is no evidence of a problem.",
+            ),
+            ("Coloured dot", "Outside the band: orange, it happens less often than said; blue, more often."),
+            ("Line on a dot", f"{level} interval for the observed rate in that bin."),
+            ("Error in one number", error),
+        ),
+        note=None if findings.limit == 1.0 else f"Axes end at {percent(findings.limit)}, above nearly all scores.",
+    )
+
+
+def panels_figure(findings: Findings, grouping: Grouping, *, number: int) -> Figure:
+    """Return small multiples, one panel a segment."""
+    table = grouping.segments.head(_MOST_PANELS)
+    drawn_names = table["segment"].to_list()
+    verdicts = dict(table.select("segment", "verdict").iter_rows())
+    curves = _described(grouping.curves.filter(pl.col("segment").is_in(drawn_names)))
+    curves = curves.with_columns(
+        pl.col("segment").alias("panel"),
+        pl.col("segment").replace_strict(verdicts, return_dtype=pl.String).alias("verdict"),
+    )
+    panels = pl.DataFrame(
+        {
+            "panel": drawn_names,
+            "head": [f"{short(name)} · {rows(n)}" for name, n in table.select("segment", "n").iter_rows()],
+            "tag": [_tag(row) for row in table.iter_rows(named=True)],
+            "verdict": table["verdict"],
+        }
+    )
+    numbers = [
+        (r["segment"], percent(r["mean_score"]), percent(r["rate"]), count(r["n"]))
+        for r in curves.iter_rows(named=True)
+    ]
+    overall = findings.curve.select("mean_score", "rate")
+    return _figure(
+        f"panels-{number}",
+        titles.panels_title(grouping, drawn_names),
+        f"One panel per segment of {short(grouping.column)}, worst first; up is ‘happens more often than said’. Grey line: all rows together. "
+        "Bins are fewer where there are fewer rows.",
+        lambda width: charts.multiples(curves, overall, panels, width=width, limit=findings.limit),
+        text_table((grouping.column, "said", "happened", "rows"), numbers),
+        note=_left_out(grouping.segments.height, table.height).strip() or None,
+    )
+
+
+def course_figure(findings: Findings, course: Course) -> Figure:
+    """Return the course over time."""
+    shown = course.table.tail(_MOST_PERIODS)
+    marks = [_mark(row) for row in shown.iter_rows(named=True)]
+    description = [
+        f"{r['label']}: gap {points(r['gap'])} ({interval(r['gap_low'], r['gap_high'])}), {rows(r['n'])}"
+        for r in shown.iter_rows(named=True)
+    ]
+    drawn = shown.with_columns(pl.Series("tag", marks), pl.Series("description", description)).rename(
+        {"gap_low": "low", "gap_high": "high"}
+    )
+    numbers = [
+        (
+            r["label"],
+            count(r["n"]),
+            percent(r["mean_score"]),
+            percent(r["rate"]),
+            points(r["gap"]),
+            interval(r["gap_low"], r["gap_high"]),
+        )
+        for r in course.table.iter_rows(named=True)
+    ]
+    zone = f"Days are those of {course.zone}. " if course.zone else ""
+    undated = f" {rows(course.undated)} without a date are not here." if course.undated else ""
+    return _figure(
+        "course",
+        titles.course_title(course),
+        f"Gap per period ({course.every}), all rows, with its {100 * (1 - findings.alpha):g}% interval. {zone}A period is marked only if it differs "
+        f"from zero after correction for {course.comparisons} looks. Grey zone: ±{points(findings.tolerance, sign=False)} tolerance.",
+        lambda width: charts.timeline(drawn, tolerance=findings.tolerance, width=width),
+        text_table(("period", "rows", "said", "happened", "gap", "interval (pp)"), numbers),
+        note=((_left_out(course.table.height, shown.height, what="earlier periods") + undated).strip()) or None,
+    )
+
+
+def text_table(columns: tuple[str, ...], body: list[tuple[str, ...]]) -> TextTable:
+    """Return a table as text, with its CSV; very long ones are cut, and say so."""
+    shown = body[:_MOST_TABLE_ROWS]
+    if len(body) > len(shown):
+        shown = [*shown, (f"… {len(body) - len(shown):,} more rows", *[""] * (len(columns) - 1))]
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(columns)
+    writer.writerows([[_plain(text) for text in row] for row in shown])
+    return TextTable(columns=columns, rows=tuple(shown), csv=out.getvalue())
+
+
+def _figure(
+    name: str,
+    title: str,
+    sub: str,
+    chart: Callable[[int], alt.TopLevelMixin],
+    table: TextTable,
+    *,
+    note: str | None = None,
+    aside: tuple[tuple[str, str], ...] = (),
+) -> Figure:
+    return Figure(
+        id=name, title=title, sub=sub, wide=chart(WIDE), narrow=chart(NARROW), table=table, note=note, aside=aside
+    )
+
+
+def _segment_numbers(findings: Findings, grouping: Grouping) -> TextTable:
+    columns = (
+        grouping.column, "rows", "missing", "said", "happened", "gap", "interval (pp)", "widened (pp)", "adjusted p",
+        "net rows mis-stated", "Brier", "ECE", "ECE of right scores", "verdict", "rows needed",
+    )  # fmt: skip
+    body = [
+        (
+            r["segment"],
+            count(r["n"]),
+            count(r["n_missing"]),
+            percent(r["mean_score"]),
+            percent(r["rate"]),
+            points(r["gap"]),
+            interval(r["gap_low"], r["gap_high"]),
+            interval(r["simultaneous_low"], r["simultaneous_high"]),
+            pvalue(r["pvalue_adjusted"]),
+            "–" if r["net"] is None else f"{r['net']:+,.0f}".replace("-", "−").replace("+0", "0").replace("−0", "0"),
+            "–" if r["brier"] is None else f"{r['brier']:.4f}",
+            points(r["ece"], sign=False),
+            points(r["ece_expected"], sign=False),
+            " ".join(WORDS[r["verdict"]]),
+            "–" if r["rows_needed"] is None else rounded_up(r["rows_needed"]),
+        )
+        for r in grouping.segments.iter_rows(named=True)
+    ]
+    return text_table(columns, body)
+
+
+def _segment_description(findings: Findings, row: dict[str, Any]) -> str:
+    if row["n"] == 0:
+        return f"{row['segment']}: no usable rows."
+    level = f"{100 * (1 - findings.alpha):g}%"
+    return (
+        f"{row['segment']}: said {percent(row['mean_score'])}, happened {percent(row['rate'])}, gap {points(row['gap'])} "
+        f"({level} interval {interval(row['gap_low'], row['gap_high'])}), {rows(row['n'])}. {WORDS[row['verdict']][1]}."
+    )
+
+
+def _cell_description(row: dict[str, Any]) -> str:
+    if not row["shown"]:
+        return f"{row['segment']}, scores {row['range']}: too few rows to show ({count(row['n'])})"
+    return f"{row['segment']}, scores {row['range']}: gap {points(row['gap'])}, {rows(row['n'])}"
+
+
+def _described(curve: pl.DataFrame) -> pl.DataFrame:
+    name = "segment" if "segment" in curve.columns else None
+    texts = [
+        f"{row[name] + ': ' if name else ''}said {percent(row['mean_score'])}, happened {percent(row['rate'])} of {rows(row['n'])}; "
+        f"right scores would show {percent(row['band_low'])} to {percent(row['band_high'])}"
+        for row in curve.iter_rows(named=True)
+    ]
+    return curve.with_columns(pl.Series("description", texts, dtype=pl.String))
+
+
+def _tag(row: dict[str, Any]) -> str:
+    symbol, word = WORDS[row["verdict"]]
+    return f"{symbol} {word.lower()}" if row["verdict"] == "few" else f"{symbol} {points(row['gap'])}"
+
+
+def _mark(row: dict[str, Any]) -> str:
+    return "" if row["state"] == "in" else f"{WORDS[row['state']][0]} {points(row['gap'], unit=False)}"
+
+
+def _left_out(total: int, shown: int, *, what: str = "segments") -> str:
+    if total == shown:
+        return ""
+    return f" {total - shown:,} more {what} are not drawn; they are in the table below and in the report's data."
+
+
+def _plain(text: str) -> str:
+    """Return a cell for a spreadsheet: ASCII minus, and no leading sign that would make it a formula."""
+    plain = text.replace("−", "-")
+    return (
+        f"'{plain}"
+        if plain[:1] in {"=", "@", "\t"} or (plain[:1] in {"+", "-"} and not plain[1:2].isdigit())
+        else plain
+    )

@@ -1,0 +1,106 @@
+"""Everything a report knows, as data: the sentences, the figures and the JSON all read this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import polars as pl
+
+from calframe._report._course import Course
+from calframe._report._evidence import Grouping
+from calframe._roles import Roles
+from calframe._typing import VerdictName
+from calframe._verdicts import CLEAR, LEANS
+
+State: TypeAlias = Literal["action needed", "watch", "undecided", "within tolerance"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One segment as a sentence needs it: the column it belongs to and its row of numbers."""
+
+    column: str
+    row: dict[str, Any]
+
+    @property
+    def verdict(self) -> VerdictName:
+        """The verdict."""
+        found: VerdictName = self.row["verdict"]
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """The findings of a report.
+
+    Attributes
+    ----------
+    title : str
+        Title of the report.
+    roles : Roles
+        The columns it is about.
+    tolerance, alpha : float
+        As given.
+    overall : dict
+        All rows as one segment.
+    chance, chance_high : float
+        Mean and 95th percentile of the ECE that right scores would show.
+    curve, histogram : polars.DataFrame
+        Reliability curve and histogram of all rows.
+    limit : float
+        Upper end of score axes.
+    groupings : tuple of Grouping
+        One per segment column.
+    comparisons : int
+        Segments judged, over all groupings.
+    course : Course or None
+        The course over time.
+    counts : dict of str to int
+        ``rows``, ``used``, ``missing``, ``invalid``, ``zero_weight``.
+    fingerprint : str
+        A hash of the counts in every cell.
+    """
+
+    title: str
+    roles: Roles
+    tolerance: float
+    alpha: float
+    overall: dict[str, Any]
+    chance: float
+    chance_high: float
+    curve: pl.DataFrame
+    histogram: pl.DataFrame
+    limit: float
+    groupings: tuple[Grouping, ...]
+    comparisons: int
+    course: Course | None
+    counts: dict[str, int]
+    fingerprint: str
+
+    def segments(self) -> Iterator[Segment]:
+        """Go through the segments of all groupings, each grouping worst first."""
+        for grouping in self.groupings:
+            for row in grouping.segments.iter_rows(named=True):
+                yield Segment(column=grouping.column, row=row)
+
+    def with_verdict(self, *names: VerdictName) -> list[Segment]:
+        """Return the segments with one of these verdicts, those with the most rows mis-stated first."""
+        found = [segment for segment in self.segments() if segment.verdict in names]
+        return sorted(found, key=lambda segment: -abs(segment.row["net"] or 0.0))
+
+    @property
+    def state(self) -> State:
+        """The verdict on the table as a whole."""
+        verdicts = {segment.verdict for segment in self.segments()} | {self.overall["verdict"]}
+        if verdicts & CLEAR or (self.course is not None and self.course.since is not None):
+            return "action needed"
+        if verdicts & LEANS:
+            return "watch"
+        return "undecided" if verdicts & {"unsure", "few"} else "within tolerance"
+
+    @property
+    def open(self) -> int:
+        """How many segments are neither clear nor within tolerance; without segments, whether the whole is."""
+        return sum(segment.verdict not in CLEAR | {"within"} for segment in self.segments())

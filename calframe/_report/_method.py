@@ -1,0 +1,83 @@
+"""How a report was worked out, the call that makes it again, and where it comes from."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+from importlib.metadata import version
+
+from calframe._report._evidence import CURVE_ROWS, ECE_BINS, HEAT_ROWS
+from calframe._report._findings import Findings
+from calframe._report._words import count, points, rows
+from calframe._verdicts import MIN_EVENTS, MIN_ROWS
+from calframe._version import __version__
+
+
+def method(findings: Findings) -> tuple[tuple[str, str], ...]:
+    """Return the paragraphs of the method."""
+    level, tolerance = f"{100 * (1 - findings.alpha):g}%", points(findings.tolerance, sign=False)
+    fixed = [
+        ("Gap", "Mean score minus observed rate, in percentage points. Positive: the scores say too much. Segments are ranked by verdict, then by rows times gap, "
+                "not by Brier score or log loss, which also move with the rate."),
+        ("Intervals and tests", f"The {level} interval of a gap mirrors the Wilson interval of the rate, with the scores held fixed; the p-value is that of the score "
+                                "test which this interval inverts. Both are cautious where the scores of a segment differ widely."),
+        ("Several segments at once", f"Widened intervals hold together over all {findings.comparisons} judged segments of all groupings (Šidák); p-values are adjusted "
+                                     "by Holm over the same. Cells of the heatmap are not corrected and carry no verdict."),
+        ("Verdicts", f"Clear gap: the widened interval lies beyond ±{tolerance}. Within tolerance: it lies inside. Leaning: neither, but the adjusted p-value is below "
+                     f"{findings.alpha:g}. Otherwise undecided: no evidence of a gap is not evidence of none."),
+        ("Small segments", f"Under {MIN_ROWS} rows or {MIN_EVENTS} positives or negatives a segment is listed and never judged. Curves have at least {CURVE_ROWS} rows a bin "
+                           f"where they can; heatmap cells under {HEAT_ROWS} rows show no number."),
+        ("Calibration error and chance", f"ECE: mean absolute gap over {ECE_BINS} bins of equal width, closed on the left. Beside it, in closed form, what scores that are "
+                                         "all right would show. Bands: the central region of the Binomial matched to mean and variance of each bin."),
+        ("Rows", _rows_text(findings)),
+    ]  # fmt: skip
+    over_time = (
+        ("Over time", f"Periods of {findings.course.every} in {findings.course.zone or 'plain local time'}. A shift is named only for an unbroken run of marked periods to "
+                      "the end whose gap, taken together, lies beyond the tolerance.")
+        if findings.course is not None
+        else ("Over time", "No time column was given, so nothing is said about when.")
+    )  # fmt: skip
+    limits = (
+        "What this cannot show",
+        "Calibration says nothing about who was scored, whether the outcome itself is fair, or groups that are not in the table. It is not a legal finding.",
+    )
+    return (*fixed, over_time, limits)
+
+
+def call(findings: Findings, arguments: dict[str, object]) -> str:
+    """Return the call that makes the report again; only what differs from the defaults."""
+    inner = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return f'calframe.report(data, {inner}).save("report.html")'
+
+
+def provenance(findings: Findings) -> str:
+    """Return where the report comes from: counts, fingerprint, versions, time."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("polars", "pandas", "numpy", "altair"))
+    return (
+        f"{rows(findings.counts['rows'])} read, {count(findings.counts['used'])} used; fingerprint of the counts in every cell "
+        f"{findings.fingerprint}. Made {_now():%Y-%m-%d %H:%M} UTC with calframe {__version__}, {libraries}, "
+        f"Python {platform.python_version()}. No random numbers were used. This file holds no row of the table and loads nothing from the network."
+    )
+
+
+def _rows_text(findings: Findings) -> str:
+    counts = findings.counts
+    parts = [
+        f"{rows(counts['rows'])} read, {count(counts['used'])} used, {count(counts['missing'])} without label, score or weight"
+    ]
+    if findings.roles.invalid == "drop":
+        parts.append(f"{count(counts['invalid'])} left out as invalid")
+    if findings.roles.weight is not None:
+        parts.append(f"{count(counts['zero_weight'])} of weight 0")
+    text = ", ".join(parts) + ". Missing segment values are a segment of their own."
+    if findings.roles.weight is not None:
+        text += f" Rows are weighted by {findings.roles.weight}; intervals use (sum w)² / sum w² rows."
+    empty = [f"{grouping.column}: {', '.join(grouping.empty)}" for grouping in findings.groupings if grouping.empty]
+    return text + (f" Declared categories without rows: {'; '.join(empty)}." if empty else "")
+
+
+def _now() -> dt.datetime:
+    """Return the time, or the one that SOURCE_DATE_EPOCH sets for reproducible files."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    return dt.datetime.fromtimestamp(int(epoch), dt.UTC) if epoch else dt.datetime.now(dt.UTC)

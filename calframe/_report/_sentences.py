@@ -1,0 +1,305 @@
+"""The words of a report. Every sentence comes from a rule here, and every rule has its own test."""
+
+from __future__ import annotations
+
+from calframe._report._findings import Findings, Segment, State
+from calframe._report._page import Action, Headline, Tile
+from calframe._report._words import (
+    count,
+    interval,
+    listed,
+    percent,
+    points,
+    pvalue,
+    rounded_up,
+    rows,
+    short,
+    whole_points,
+)
+from calframe._typing import Tone
+from calframe._verdicts import CLEAR, LEANS, MIN_EVENTS, MIN_ROWS
+
+_MOST_ACTIONS = 5
+_MOST_RECALIBRATED = 2
+_MOST_NAMED = 5
+_MANY_MISSING = 0.05  # share of rows without label or score that deserves a line
+
+_PILLS: dict[State, tuple[Tone, str, str]] = {
+    "action needed": ("over", "▲", "Action needed"),
+    "watch": ("ok", "△", "Watch"),
+    "undecided": ("none", "○", "Nothing found, {open} undecided"),
+    "within tolerance": ("ok", "●", "Within tolerance"),
+}
+
+
+def headline(findings: Findings) -> Headline:
+    """Return the verdict: [the average] + [the worst clear gap] + [since when]."""
+    tone, symbol, word = _PILLS[findings.state]
+    undecided = max(findings.open, 1)
+    lead = average(findings) + gaps_clause(findings) + since_clause(findings)
+    return Headline(tone=tone, symbol=symbol, word=word.format(open=undecided), lead=lead + ".")
+
+
+def average(findings: Findings) -> str:
+    """Say how the scores are off on average."""
+    verdict, gap = findings.overall["verdict"], findings.overall["gap"]
+    if verdict == "within":
+        return "On average the scores are within tolerance"
+    if verdict in CLEAR:
+        return f"On average the scores run {whole_points(gap)} percentage points too {_high(gap)}"
+    if verdict in LEANS:
+        return f"On average the scores lean {whole_points(gap)} percentage points {_high(gap)}"
+    if verdict == "few":
+        return "There are too few rows to judge even the average"
+    return "Whether the scores are off on average cannot be told yet"
+
+
+def gaps_clause(findings: Findings) -> str:
+    """Say which segments have a clear gap, or how many cannot be cleared."""
+    clear = findings.with_verdict("over", "under")
+    if clear:
+        link = ", but " if findings.overall["verdict"] in {"within", "unsure", "few"} else "; "
+        return link + _clear(clear)
+    total = sum(1 for _ in findings.segments())
+    if total == 0:
+        return ""
+    if findings.open:
+        return f". No segment has a clear gap, but {findings.open} of {total} cannot be cleared yet"
+    return (
+        ", and so is every segment"
+        if findings.overall["verdict"] == "within"
+        else "; every segment is within tolerance"
+    )
+
+
+def since_clause(findings: Findings) -> str:
+    """Say since when the scores as a whole have been off, if there is an unbroken run to the end."""
+    course = findings.course
+    if course is None or course.since is None:
+        return ""
+    gap = course.since.during
+    return f", and since {course.since.label} the scores as a whole run {whole_points(gap)} points {_high(gap)}"
+
+
+def tiles(findings: Findings) -> tuple[Tile, ...]:
+    """Return up to four numbers, each beside what it must be compared with."""
+    return (_gap_tile(findings), _error_tile(findings), _segments_tile(findings), _last_tile(findings))
+
+
+def actions(findings: Findings) -> tuple[Action, ...]:
+    """Return what to do, at most five lines: recalibrate, drift, watch, do not report as fine, missing rows."""
+    recalibrate = _recalibrate(findings)
+    rest = [*_drift(findings), *_watch(findings), *_undecided(findings), *_missing(findings)]
+    found = [*recalibrate, *rest][:_MOST_ACTIONS]
+    return tuple(found) or (
+        Action(
+            what="Nothing to do now.",
+            why=f"All that could be judged is within ±{points(findings.tolerance, sign=False)}. Judge again when new outcomes are in.",
+        ),
+    )
+
+
+def name_of(segment: Segment) -> str:
+    """Return a segment as a reader knows it: its column and its value."""
+    return f"{short(segment.column)} {short(segment.row['segment'])}"
+
+
+def _high(gap: float) -> str:
+    return "high" if gap > 0 else "low"
+
+
+def _stated(gap: float) -> str:
+    return "overstated" if gap > 0 else "understated"
+
+
+def _clear(clear: list[Segment]) -> str:
+    worst, *others = clear
+    gap = worst.row["gap"]
+    text = f"{name_of(worst)} is {_stated(gap)} by {whole_points(gap)} percentage points"
+    if not others:
+        return text
+    if len(others) == 1:
+        other = others[0].row["gap"]
+        return f"{text} and {name_of(others[0])} {_stated(other)} by {whole_points(other)}"
+    return f"{text} and {len(others)} other segments have clear gaps too"
+
+
+def _gap_tile(findings: Findings) -> Tile:
+    row = findings.overall
+    place = {
+        "within": "inside",
+        "over": "beyond",
+        "under": "beyond",
+    }.get(row["verdict"], "not clearly inside")
+    tolerance = points(findings.tolerance, sign=False)
+    return Tile(
+        name="Overall gap, said − happened",
+        big=points(row["gap"]),
+        small=f"{_level(findings)} CI {interval(row['gap_low'], row['gap_high'])}; {place} the ±{tolerance} tolerance",
+        tone=_tone(row["verdict"]),
+    )
+
+
+def _error_tile(findings: Findings) -> Tile:
+    return Tile(
+        name="Calibration error (ECE)",
+        big=points(findings.overall["ece"], sign=False),
+        small=f"right scores would show {points(findings.chance, sign=False)} by chance, "
+        f"at most {points(findings.chance_high, sign=False)} in 19 of 20 cases",
+        tone="ok",
+    )
+
+
+def _segments_tile(findings: Findings) -> Tile:
+    if not findings.groupings:
+        row = findings.overall
+        return Tile(
+            name="Said → happened",
+            big=f"{percent(row['mean_score'])} → {percent(row['rate'])}",
+            small=f"{rows(row['n'])}, of which {count(row['positives'])} were positive"
+            if findings.roles.weight is None
+            else rows(row["n"]),
+            tone="ok",
+        )
+    clear = len(findings.with_verdict("over", "under"))
+    parts = [
+        f"{len(findings.with_verdict('within'))} within tolerance",
+        f"{len(findings.with_verdict('leans_over', 'leans_under'))} leaning",
+        f"{len(findings.with_verdict('unsure'))} undecided",
+        f"{len(findings.with_verdict('few'))} too small",
+    ]
+    return Tile(
+        name="Segments with a clear gap",
+        big=f"{clear} of {findings.comparisons}",
+        small=", ".join(parts),
+        tone="over" if clear else "ok",
+    )
+
+
+def _last_tile(findings: Findings) -> Tile:
+    course = findings.course
+    if course is None:
+        row = findings.overall
+        return Tile(
+            name="Rows used",
+            big=count(findings.counts["used"]),
+            small=f"{count(row['n_missing'])} more without label, score or weight",
+            tone="ok",
+        )
+    last = course.table.row(-1, named=True)
+    before = (
+        f"before {course.since.label}: {points(course.since.before)}"
+        if course.since
+        else "no run to the end stands out"
+    )
+    return Tile(
+        name=f"Latest period, {last['label']}",
+        big=points(last["gap"]),
+        small=before,
+        tone="over" if course.since else "ok",
+    )
+
+
+def _recalibrate(findings: Findings) -> list[Action]:
+    clear = findings.with_verdict("over", "under")
+    found = []
+    if findings.overall["verdict"] in CLEAR:
+        found.append(Action(what="Recalibrate the scores as a whole.", why=_misstated(findings, findings.overall)))
+    found += [
+        Action(
+            what=f"Recalibrate {name_of(segment)} before its scores are used again.",
+            why=_misstated(findings, segment.row),
+        )
+        for segment in clear[:_MOST_RECALIBRATED]
+    ]
+    if len(clear) > _MOST_RECALIBRATED:
+        more = clear[_MOST_RECALIBRATED:]
+        names = [f"{name_of(segment)} ({points(segment.row['gap'])})" for segment in more]
+        found.append(Action(what="Recalibrate these too:", why=_some(names) + "."))
+    return found
+
+
+def _misstated(findings: Findings, row: dict[str, float]) -> str:
+    text = (
+        f"The scores {'over' if row['gap'] > 0 else 'under'}state by {points(row['gap'], sign=False)} "
+        f"({_level(findings)} CI {interval(row['gap_low'], row['gap_high'])})"
+    )
+    if findings.roles.weight is not None:
+        return f"{text}: {percent(row['mean_score'])} said, {percent(row['rate'])} happened, by weight, over {rows(row['n'])}."
+    predicted = row["mean_score"] * row["n"]
+    return f"{text}: of {rows(row['n'])}, {count(predicted)} positives were predicted and {count(row['positives'])} happened."
+
+
+def _drift(findings: Findings) -> list[Action]:
+    course = findings.course
+    if course is None or course.since is None:
+        return []
+    since = course.since
+    text = f"The gap moved from {points(since.before)} to {points(since.during)}"
+    if since.judged:
+        moved = "rose" if since.during > since.before else "fell"
+        text += f", and it {moved} in {since.moved} of {since.judged} segments"
+        if since.judged > 2 and since.moved > 0.7 * since.judged:
+            text += ", so the cause is not one segment"
+    return [Action(what=f"Find out what changed in {since.label}.", why=text + ".")]
+
+
+def _watch(findings: Findings) -> list[Action]:
+    leaning = findings.with_verdict("leans_over", "leans_under")
+    if findings.overall["verdict"] in LEANS and not leaning:
+        return [Action(what="Watch the scores as a whole.", why=_leaning(findings, findings.overall))]
+    if len(leaning) == 1:
+        return [Action(what=f"Watch {name_of(leaning[0])}.", why=_leaning(findings, leaning[0].row))]
+    if not leaning:
+        return []
+    names = [f"{name_of(segment)} ({points(segment.row['gap'])})" for segment in leaning]
+    why = f"{_some(names)} lean further than chance would take them, but may still be inside the tolerance."
+    return [Action(what="Watch these:", why=why)]
+
+
+def _leaning(findings: Findings, row: dict[str, float]) -> str:
+    return (
+        f"It leans {'over' if row['gap'] > 0 else 'under'} by {points(row['gap'], sign=False)}, more than chance would do "
+        f"(adjusted p {pvalue(row['pvalue_adjusted'])}), but it may still be inside the ±{points(findings.tolerance, sign=False)} "
+        f"tolerance (widened interval {interval(row['simultaneous_low'], row['simultaneous_high'])})."
+    )
+
+
+def _undecided(findings: Findings) -> list[Action]:
+    names = [f"{name_of(segment)} ({_needs(segment.row)})" for segment in findings.with_verdict("unsure", "few")]
+    if findings.overall["verdict"] in {"unsure", "few"}:
+        names.insert(0, f"all rows together ({_needs(findings.overall)})")
+    if not names:
+        return []
+    return [Action(what="Do not report these as fine:", why=f"{_some(names)} cannot be judged either way yet.")]
+
+
+def _needs(row: dict[str, float]) -> str:
+    if row["verdict"] == "few":
+        few = row["n"] < MIN_ROWS
+        floor = f"{MIN_ROWS} needed" if few else f"{MIN_EVENTS} of each outcome needed"
+        return f"{rows(row['n'])}, at least {floor}"
+    needed = row["rows_needed"]
+    return rows(row["n"]) if needed is None else f"{rows(row['n'])}, about {rounded_up(needed)} needed"
+
+
+def _missing(findings: Findings) -> list[Action]:
+    missing, total = findings.counts["missing"], findings.counts["rows"]
+    if total == 0 or missing < _MANY_MISSING * total:
+        return []
+    why = f"They are {percent(missing / total)} of the table and in no number here; if they differ from the rest, so may the verdict."
+    return [Action(what=f"Find out why {rows(missing)} have no label, score or weight.", why=why)]
+
+
+def _some(names: list[str]) -> str:
+    if len(names) <= _MOST_NAMED:
+        return listed(names)
+    return f"{', '.join(names[:_MOST_NAMED])} and {len(names) - _MOST_NAMED} more"
+
+
+def _level(findings: Findings) -> str:
+    return f"{100 * (1 - findings.alpha):g}%"
+
+
+def _tone(verdict: str) -> Tone:
+    return "over" if verdict == "over" else "under" if verdict == "under" else "ok"

@@ -1,0 +1,136 @@
+"""Numbers as a reader wants them: percentage points, percent, counts, intervals."""
+
+from __future__ import annotations
+
+import math
+
+MINUS = "\N{MINUS SIGN}"
+_LONGEST_NAME = 40
+
+
+def points(value: float | None, *, sign: bool = True, unit: bool = True) -> str:
+    """Return a fraction as percentage points, one decimal.
+
+    Examples
+    --------
+    >>> points(0.0773), points(-0.026), points(0.0001)
+    ('+7.7 pp', '−2.6 pp', '0.0 pp')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    text = f"{abs(value) * 100:.1f}"
+    head = "" if float(text) == 0 else MINUS if value < 0 else "+"
+    return f"{head if sign else ''}{text}{' pp' if unit else ''}"
+
+
+def whole_points(value: float) -> str:
+    """Return the size of a gap in words: whole points from 2 on, one decimal below.
+
+    Examples
+    --------
+    >>> whole_points(0.0773), whole_points(-0.012), whole_points(0.0099)
+    ('8', '1.2', '1.0')
+    """
+    size = abs(value) * 100
+    return f"{size:.0f}" if size >= 1.95 else f"{size:.1f}"
+
+
+def percent(value: float | None) -> str:
+    """Return a share in percent, never rounding something to all or nothing.
+
+    Examples
+    --------
+    >>> percent(0.2937), percent(0.9999), percent(0.0001), percent(1.0)
+    ('29.4%', '> 99.9%', '< 0.1%', '100.0%')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    text = f"{value * 100:.1f}"
+    if text == "100.0" and value < 1:
+        return "> 99.9%"
+    return "< 0.1%" if text == "0.0" and value > 0 else f"{text}%"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return both ends in percentage points, without unit.
+
+    Examples
+    --------
+    >>> interval(-0.048, -0.004)
+    '−4.8 to −0.4'
+    """
+    if low is None or high is None or math.isnan(low):
+        return "–"
+    return f"{points(low, unit=False)} to {points(high, unit=False)}"
+
+
+def count(value: float) -> str:
+    """Return a number of rows.
+
+    Examples
+    --------
+    >>> count(3566)
+    '3,566'
+    """
+    return f"{value:,.0f}"
+
+
+def rows(value: float) -> str:
+    """Return a number of rows with the noun.
+
+    Examples
+    --------
+    >>> rows(1), rows(66)
+    ('1 row', '66 rows')
+    """
+    return f"{count(value)} row{'' if round(value) == 1 else 's'}"
+
+
+def rounded_up(value: float) -> str:
+    """Return a number of rows rounded up to two figures: it is a forecast, not a count.
+
+    Examples
+    --------
+    >>> rounded_up(6721.3), rounded_up(104)
+    ('6,800', '110')
+    """
+    step = 10 ** max(math.floor(math.log10(value)) - 1, 0)
+    return count(math.ceil(value / step) * step)
+
+
+def pvalue(value: float | None) -> str:
+    """Return a p-value, three decimals at most.
+
+    Examples
+    --------
+    >>> pvalue(0.0421), pvalue(0.0002), pvalue(0.9996)
+    ('0.042', '< 0.001', '> 0.999')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if value < 0.001:
+        return "< 0.001"
+    return "> 0.999" if value > 0.9994 else f"{value:.3f}"
+
+
+def short(name: str) -> str:
+    """Return a segment's name, cut where a sentence would drown in it.
+
+    Examples
+    --------
+    >>> short("West"), len(short("x" * 60))
+    ('West', 40)
+    """
+    flat = " ".join(name.split())
+    return flat if len(flat) <= _LONGEST_NAME else flat[: _LONGEST_NAME - 1] + "…"
+
+
+def listed(parts: list[str]) -> str:
+    """Return parts as an enumeration.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

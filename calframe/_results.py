@@ -1,0 +1,85 @@
+"""What result objects share: plain records for JSON, a small HTML table, and a frame in the user's library."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import polars as pl
+
+SCHEMA_VERSION = 1
+_SHOWN_ROWS = 20
+
+
+def json_ready(value: Any) -> Any:
+    """Return a value that JSON can hold: NaN as null, infinities and dates as text.
+
+    Examples
+    --------
+    >>> json_ready({"a": float("nan"), "b": [float("inf"), 1]})
+    {'a': None, 'b': ['Infinity', 1]}
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {str(key): json_ready(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_ready(item) for item in value]
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    return str(value)
+
+
+def to_polars(table: Any) -> pl.DataFrame:
+    """Return a small result table as polars, column by column (no pyarrow needed)."""
+    if isinstance(table, pl.DataFrame):
+        return table
+    frame = nw.from_native(table, eager_only=True)
+    columns = {}
+    for name in frame.columns:
+        column = frame.get_column(name)
+        missing = column.is_null().to_list()
+        values = [None if gone else value for value, gone in zip(column.to_list(), missing, strict=True)]
+        columns[name] = pl.Series(name, values, dtype=pl.Float64 if column.dtype.is_float() else None, strict=False)
+    return pl.DataFrame(columns)
+
+
+def like(table: pl.DataFrame, native: Any) -> Any:
+    """Return a polars table in the library of an eager `native` table; remote and lazy tables give polars."""
+    frame = nw.from_native(native)
+    if not isinstance(frame, nw.DataFrame) or frame.implementation.is_polars():
+        return table
+    columns = {name: table[name].to_list() for name in table.columns}
+    schema = nw.from_native(table).schema
+    return nw.from_dict(columns, schema, backend=frame.implementation).to_native()
+
+
+def records(table: Any) -> list[dict[str, Any]]:
+    """Return a result table as JSON-ready records."""
+    return [json_ready(row) for row in to_polars(table).to_dicts()]
+
+
+def html_table(table: Any, *, caption: str) -> str:
+    """Return the first rows of a table as an HTML fragment; every text is escaped."""
+    frame = to_polars(table)
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in frame.columns)
+    body = "".join(f"<tr>{_cells(row)}</tr>" for row in frame.head(_SHOWN_ROWS).iter_rows())
+    more = len(frame) - _SHOWN_ROWS
+    foot = f"<p>{more:,} more rows in <code>.table</code></p>" if more > 0 else ""
+    return f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+
+
+def _cells(row: Sequence[Any]) -> str:
+    return "".join(f"<td>{html.escape(_short(value))}</td>" for value in row)
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

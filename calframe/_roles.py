@@ -1,0 +1,141 @@
+"""Which column plays which part, read from the arguments every verb shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+from calframe._errors import ArgumentError
+from calframe._typing import Invalid, Link, Names
+
+WeightKind: TypeAlias = Literal["importance", "frequency"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """The roles of a prediction table, checked as far as the arguments alone allow.
+
+    Attributes
+    ----------
+    label, weight, time : str or None
+        Columns of the outcome, the row weight and the time.
+    scores : tuple of str
+        Score columns, one a model; `several` says whether they were given as a list.
+    by : tuple of str
+        Segment columns.
+    positive : object
+        The label value that counts as positive; None where the label itself tells.
+    link, invalid, weight_kind, time_zone
+        As the arguments of the same names.
+    """
+
+    label: str
+    scores: tuple[str, ...]
+    several: bool
+    by: tuple[str, ...]
+    weight: str | None
+    time: str | None
+    time_zone: str | None
+    positive: Any
+    link: Link
+    invalid: Invalid
+    weight_kind: WeightKind
+
+    @classmethod
+    def from_arguments(
+        cls,
+        *,
+        label: str,
+        score: Names,
+        by: Names | None = None,
+        weight: str | None = None,
+        time: str | None = None,
+        time_zone: str | None = None,
+        positive: Any = None,
+        link: Link = "probability",
+        invalid: Invalid = "raise",
+        weight_kind: WeightKind = "importance",
+    ) -> Self:
+        """Check the arguments and gather them."""
+        _check_choice("link", link, get_args(Link))
+        _check_choice("invalid", invalid, get_args(Invalid))
+        _check_choice("weight_kind", weight_kind, get_args(WeightKind))
+        roles = cls(
+            label=_name("label", label),
+            scores=_score_names(score),
+            several=not isinstance(score, str),
+            by=_names("by", by) if by is not None else (),
+            weight=None if weight is None else _name("weight", weight),
+            time=None if time is None else _name("time", time),
+            time_zone=time_zone,
+            positive=positive,
+            link=link,
+            invalid=invalid,
+            weight_kind=weight_kind,
+        )
+        roles._check_overlap()
+        return roles
+
+    def columns(self) -> dict[str, str]:
+        """Return every column used, each with the role it is asked for first."""
+        asked: list[tuple[str | None, str]] = [
+            (self.label, "label"),
+            *((score, "score") for score in self.scores),
+            *((key, "by") for key in self.by),
+            (self.weight, "weight"),
+            (self.time, "time"),
+        ]
+        used: dict[str, str] = {}
+        for column, role in asked:
+            if column is not None:
+                used.setdefault(column, role)
+        return used
+
+    def _check_overlap(self) -> None:
+        for score in self.scores:
+            if score in (self.label, self.weight):
+                msg = f"score={score!r} is also the {'label' if score == self.label else 'weight'} column; name two different columns."
+                raise ArgumentError(msg)
+        if self.weight is not None and self.weight == self.label:
+            msg = f"weight={self.weight!r} is also the label column; name two different columns."
+            raise ArgumentError(msg)
+
+
+def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ArgumentError.from_choice(name, value, allowed)
+
+
+def _name(role: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    msg = (
+        f"{role}= takes the name of a column (a str); got {type(value).__name__}. "
+        "Put the values into a column of the table and give its name: rows are never matched by position."
+    )
+    raise ArgumentError(msg)
+
+
+def _names(role: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Sequence) or isinstance(value, bytes):
+        return (_name(role, value),)
+    names = tuple(_name(role, name) for name in value)
+    for name in names:
+        if names.count(name) > 1:
+            msg = f"{role}= names column {name!r} twice; name each column once."
+            raise ArgumentError(msg)
+    return names
+
+
+def _score_names(value: object) -> tuple[str, ...]:
+    if isinstance(value, Mapping):
+        msg = "score= takes one column of positive-class probabilities, or a list of them for several models; got a mapping of classes."
+        raise ArgumentError(msg)
+    names = _names("score", value)
+    if not names:
+        msg = "score= is an empty list; name at least one score column."
+        raise ArgumentError(msg)
+    return names

@@ -1,0 +1,274 @@
+"""The door: a user's table in, clean private rows out, on any engine, and results back in the user's library.
+
+The missing rule lives here and nowhere else. A row is *used* when label, score and weight are there, the score is a
+probability and the weight is positive. Other rows become all zeros, so they add nothing to any sum; they are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import polars as pl
+
+from calframe._binning import Bins
+from calframe._columns import Key, check_columns, check_key, check_types, pandas_ready
+from calframe._errors import ArgumentError, CalframeError
+from calframe._label import LabelRule
+from calframe._roles import Roles
+
+FAULT = 2.0**40  # a row that is an error; below it the sum counts labels of -1
+_SUPPORTED = "a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table, or a table that narwhals opens lazily (DuckDB, PySpark, Dask, Ibis)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """An opened prediction table.
+
+    Attributes
+    ----------
+    rows : narwhals.LazyFrame
+        One row per row and model, with private columns: the keys, ``_cf_model``, ``_cf_n`` (1 if the row is used),
+        ``_cf_p``, ``_cf_y``, ``_cf_w`` (all 0 if it is not), ``_cf_z`` (logit), ``_cf_fault``, ``_cf_other``,
+        ``_cf_invalid``, ``_cf_zero``.
+    raw : narwhals.LazyFrame
+        The same rows before the missing rule, for explaining what is wrong with them.
+    keys : tuple of Key
+        The segment columns, in order.
+    label : LabelRule
+        How the label is read.
+    narrow : tuple of bool
+        Per model, whether its scores are float32.
+    native : object
+        The table as the user gave it.
+    roles : Roles
+        The roles of its columns.
+    bins : Bins or None
+        Bins that every score must lie in.
+    """
+
+    rows: nw.LazyFrame[Any]
+    raw: nw.LazyFrame[Any]
+    keys: tuple[Key, ...]
+    label: LabelRule
+    narrow: tuple[bool, ...]
+    native: Any
+    roles: Roles
+    bins: Bins | None = None
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the rows carry weights."""
+        return self.roles.weight is not None
+
+    @property
+    def group_columns(self) -> list[str]:
+        """The private columns that tell segments and models apart."""
+        models = ["_cf_model"] if self.roles.several else []
+        return [key.alias for key in self.keys] + models
+
+    def narrow_score(self) -> nw.Expr | bool:
+        """Return which rows hold float32 scores: the same answer for all, or by model."""
+        if len(set(self.narrow)) == 1:
+            return self.narrow[0]
+        names = [model_alias(i) for i, narrow in enumerate(self.narrow) if narrow]
+        return nw.col("_cf_model").is_in(names)
+
+    def summarise(
+        self,
+        plan: nw.LazyFrame[Any],
+        finish: Callable[[nw.DataFrame[Any]], nw.DataFrame[Any]],
+        *,
+        schema: Callable[[], Mapping[str, Any]],
+        engine: Any = None,
+    ) -> Any:
+        """Run `plan` (a small aggregate of the rows) and `finish`, and return the user's kind of table.
+
+        A polars LazyFrame stays lazy: `finish` becomes the last step of its plan and runs at ``collect()``.
+        """
+        if isinstance(self.native, pl.LazyFrame):
+            lazy: pl.LazyFrame = plan.to_native()
+            return lazy.map_batches(lambda cells: finish(nw.from_native(cells)).to_native(), schema=dict(schema()))
+        return finish(self.collect(plan, engine=engine)).to_native()
+
+    def collect(self, plan: nw.LazyFrame[Any], *, engine: Any = None) -> nw.DataFrame[Any]:
+        """Run a small aggregate now; remote engines answer as polars."""
+        if isinstance(self.native, pl.DataFrame | pl.LazyFrame):
+            return plan.collect(engine=engine or "auto")
+        return plan.collect() if _is_eager(self.native) else plan.collect("polars")
+
+
+def open_table(
+    data: Any, roles: Roles, *, reserved: Iterable[str] = (), by_day: bool = False, bins: Bins | None = None
+) -> Table:
+    """Open a prediction table: check its columns, rename to private names, apply the missing rule.
+
+    Parameters
+    ----------
+    data : table
+        Any table that narwhals opens.
+    roles : Roles
+        The roles of its columns.
+    reserved : iterable of str
+        Names of result columns, which no segment column may have.
+    by_day : bool
+        Add the local day of the time column as a last key, ``_cf_day``, a number such as 20260131.
+    bins : Bins, optional
+        Bins that every score must lie in.
+    """
+    frame = _opened(data).lazy()
+    check_columns(frame, roles, reserved)
+    if nw.dependencies.is_pandas_dataframe(data):
+        frame = _opened(pandas_ready(data, roles)).lazy()
+    schema = frame.collect_schema()
+    check_types(schema, roles)
+    keys = tuple(check_key(name, schema[name], alias=f"_cf_k{i}") for i, name in enumerate(roles.by))
+    label = LabelRule.from_dtype(schema[roles.label], column=roles.label, positive=roles.positive)
+    selected = [key.prepared() for key in keys]
+    if by_day:
+        selected.append(_day(roles, schema).alias("_cf_day"))
+        keys = (*keys, Key.of_day(str(roles.time)))
+    if roles.weight is not None:
+        selected.append(_number(roles.weight, schema).alias("_cf_w"))
+    selected.append(label.prepared(nw.col(roles.label)).alias("_cf_label"))
+    raw = _with_probability(_stacked(frame, selected, roles, schema), roles)
+    narrow = tuple(schema[name] == nw.Float32 and roles.link == "probability" for name in roles.scores)
+    table = Table(rows=raw, raw=raw, keys=keys, label=label, narrow=narrow, native=data, roles=roles, bins=bins)
+    return replace(table, rows=_clean_rows(table))
+
+
+def model_alias(position: int) -> str:
+    """Return the private name of the model at a position; it sorts as the position does."""
+    return f"_cf_s{position:04d}"
+
+
+def _opened(data: Any) -> Any:
+    try:
+        return nw.from_native(data)
+    except TypeError as error:
+        msg = f"data must be {_SUPPORTED}; got {type(data).__name__}."
+        raise ArgumentError(msg) from error
+    except nw.exceptions.DuplicateError as error:
+        msg = f"the table has two columns of one name ({error}); rename one of them."
+        raise CalframeError(msg) from error
+
+
+def _is_eager(data: Any) -> bool:
+    return isinstance(_opened(data), nw.DataFrame)
+
+
+def _number(name: str, schema: Mapping[str, Any]) -> nw.Expr:
+    column = nw.col(name)
+    return (column.cast(nw.Int8) if isinstance(schema[name], nw.Boolean) else column).cast(nw.Float64)
+
+
+def _day(roles: Roles, schema: Mapping[str, Any]) -> nw.Expr:
+    time = nw.col(str(roles.time))
+    if roles.time_zone is not None:
+        dtype = schema[str(roles.time)]
+        if isinstance(dtype, nw.Datetime) and dtype.time_zone is None:
+            time = time.dt.replace_time_zone("UTC")
+        time = time.dt.convert_time_zone(roles.time_zone)
+    parts = (time.dt.year(), time.dt.month(), time.dt.day())
+    year, month, day = (part.cast(nw.Float64) for part in parts)
+    return year * 10_000.0 + month * 100.0 + day
+
+
+def _stacked(
+    frame: nw.LazyFrame[Any], selected: Sequence[nw.Expr], roles: Roles, schema: Mapping[str, Any]
+) -> nw.LazyFrame[Any]:
+    """Select private columns; several models become rows, with the model's private name beside each score."""
+    if not roles.several:
+        return frame.select(*selected, _number(roles.scores[0], schema).alias("_cf_score"))
+    scores = {model_alias(i): _number(name, schema) for i, name in enumerate(roles.scores)}
+    if frame.implementation.is_duckdb():  # its UNPIVOT runs on another connection
+        parts = [
+            frame.select(*selected, nw.lit(alias).alias("_cf_model"), score.alias("_cf_score"))
+            for alias, score in scores.items()
+        ]
+        return nw.concat(parts)
+    wide = frame.select(*selected, *(score.alias(alias) for alias, score in scores.items()))
+    index = [name for name in wide.collect_schema().names() if name not in scores]
+    return wide.unpivot(on=list(scores), index=index, variable_name="_cf_model", value_name="_cf_score")
+
+
+def _with_probability(raw: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]:
+    """Add the probability that a score stands for."""
+    score = nw.col("_cf_score")
+    if roles.link == "probability":
+        return raw.with_columns(_cf_share=score)
+    tail = (score.abs() * -1.0).exp()  # never overflows
+    return raw.with_columns(_cf_share=nw.when(score >= 0.0).then(1.0 / (1.0 + tail)).otherwise(tail / (1.0 + tail)))
+
+
+def _clean_rows(table: Table) -> nw.LazyFrame[Any]:
+    """Apply the missing rule and mark the rows that are errors."""
+    score = nw.col("_cf_share")
+    present = table.label.present(nw.col("_cf_label")) & ~score.is_null() & ~score.is_nan()
+    wrong = ~((score >= 0.0) & (score <= 1.0))
+    outside = outside_bins(table)
+    if outside is not None:
+        wrong = wrong | outside
+    if table.weighted:
+        weight = nw.col("_cf_w")
+        present = present & ~weight.is_null() & ~weight.is_nan() & ~(weight == 0.0)
+        wrong = wrong | wrong_weight(table)
+    marked = table.raw.with_columns(_cf_present=present).with_columns(_cf_wrong=nw.col("_cf_present") & wrong)
+    marked = marked.with_columns(_cf_used=nw.col("_cf_present") & ~nw.col("_cf_wrong"))
+    return marked.select(*(key.alias for key in table.keys), *_row_columns(table))
+
+
+def outside_bins(table: Table) -> nw.Expr | None:
+    """Return which probabilities lie outside the bins; None where none can."""
+    return None if table.bins is None else table.bins.outside(nw.col("_cf_share"), narrow=table.narrow_score())
+
+
+def wrong_weight(table: Table) -> nw.Expr:
+    """Return which weights, null and NaN aside, are not allowed."""
+    weight = nw.col("_cf_w")
+    wrong = (weight < 0.0) | (weight == float("inf"))
+    return wrong | ~(weight == weight.floor()) if table.roles.weight_kind == "frequency" else wrong
+
+
+def _row_columns(table: Table) -> list[nw.Expr]:
+    """Return the private columns of the rows: zeros where a row is not used."""
+    roles, label, used = table.roles, nw.col("_cf_label"), nw.col("_cf_used")
+    columns = [
+        _as_number(used).alias("_cf_n"),
+        _as_number(used & table.label.is_positive(label)).alias("_cf_y"),
+        nw.when(used).then(nw.col("_cf_share")).otherwise(0.0).alias("_cf_p"),
+    ]
+    if roles.link == "logit":
+        columns.append(nw.when(used).then(nw.col("_cf_score")).otherwise(0.0).alias("_cf_z"))
+    if roles.several:
+        columns.append(nw.col("_cf_model"))
+    if table.weighted:
+        weight = nw.col("_cf_w")
+        columns += [
+            nw.when(used).then(weight).otherwise(0.0).alias("_cf_w"),
+            _as_number(weight == 0.0).alias("_cf_zero"),
+        ]
+    if roles.invalid == "drop":
+        columns.append(_as_number(nw.col("_cf_wrong")).alias("_cf_invalid"))
+    other = table.label.other(label)
+    if other is not None:
+        columns.append(nw.when(used).then(other).alias("_cf_other"))
+    return [*columns, *_fault_column(table)]
+
+
+def _fault_column(table: Table) -> list[nw.Expr]:
+    label, used = nw.col("_cf_label"), nw.col("_cf_used")
+    faults = [_as_number(nw.col("_cf_wrong")) * FAULT] if table.roles.invalid == "raise" else []
+    odd, minus = table.label.odd(label), table.label.minus(label)
+    if odd is not None:
+        faults.append(_as_number(used & odd) * FAULT)
+    if minus is not None:
+        faults.append(_as_number(used & minus))
+    faults += [_as_number(fault) * FAULT for key in table.keys if (fault := key.fault()) is not None]
+    return [nw.sum_horizontal(*faults).alias("_cf_fault")] if faults else []
+
+
+def _as_number(condition: nw.Expr) -> nw.Expr:
+    return nw.when(condition).then(nw.lit(1.0)).otherwise(nw.lit(0.0))

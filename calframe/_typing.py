@@ -1,0 +1,25 @@
+"""Aliases and choices that several floors share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Closed: TypeAlias = Literal["left", "right"]
+Strategy: TypeAlias = Literal["uniform"]
+RateInterval: TypeAlias = Literal["wilson", "clopper_pearson", "jeffreys"]
+Invalid: TypeAlias = Literal["raise", "drop"]
+Link: TypeAlias = Literal["probability", "logit"]
+Direction: TypeAlias = Literal["lower", "higher", "zero", "one", "none"]
+VerdictName: TypeAlias = Literal["over", "under", "leans_over", "leans_under", "within", "unsure", "few"]
+Tone: TypeAlias = Literal["over", "under", "ok", "none"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+Names: TypeAlias = str | Sequence[str]
+Json: TypeAlias = dict[str, Any]
+Spec: TypeAlias = Mapping[str, Any]

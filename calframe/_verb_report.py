@@ -1,0 +1,247 @@
+"""The verb `report` and its result. Charts and templates load when a report is asked for, not on import."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calframe._errors import ArgumentError
+from calframe._periods import Every
+from calframe._results import like
+from calframe._roles import Roles, WeightKind
+from calframe._typing import Invalid, Json, Link, Names
+from calframe._verdicts import WORDS, check_tolerance
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from calframe._report._page import Page
+
+_SHOWN_SEGMENTS = 20
+_SUFFIXES = (".html", ".json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A calibration report.
+
+    Attributes
+    ----------
+    table : frame
+        One row per segment, worst first within its grouping, the whole table before them (``column`` empty):
+        ``column``, ``segment`` (text), counts, ``rate``, ``mean_score``, ``gap`` with its own and with simultaneous
+        intervals, raw and adjusted p-value, ``verdict``, ``net`` (rows mis-stated), ``rows_needed``, ``brier``,
+        ``log_loss``, ``ece``, ``ece_expected``. In the library of the input, polars where that was lazy.
+    verdict : str
+        ``"action needed"``, ``"watch"``, ``"undecided"`` or ``"within tolerance"``.
+    headline : str
+        The verdict as a sentence.
+    page : object
+        What the page shows.
+    """
+
+    table: Any
+    verdict: str
+    headline: str
+    page: Page
+
+    @property
+    def ok(self) -> bool | None:
+        """True if all that matters is within tolerance, False if something is clearly off, None if undecided."""
+        return {"action needed": False, "within tolerance": True}.get(self.verdict)
+
+    def to_html(self) -> str:
+        """Return the whole page: one file, which loads nothing and holds no row of the table."""
+        from calframe._report._render import render_page  # noqa: PLC0415  jinja2 loads only when a page is asked for
+
+        return render_page(self.page)
+
+    def to_dict(self) -> Json:
+        """Return the findings as JSON-ready data with a schema version."""
+        return dict(self.page.result)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report and return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; ``.html`` for the page, ``.json`` for the findings.
+
+        Raises
+        ------
+        ArgumentError
+            If the suffix is another one.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in _SUFFIXES:
+            msg = f"a report is saved as {' or '.join(_SUFFIXES)}; got {str(path)!r}."
+            raise ArgumentError(msg)
+        as_page = target.suffix.lower() == ".html"
+        text = self.to_html() if as_page else json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=1)
+        unfinished = target.with_name(f".{target.name}.part")
+        unfinished.write_text(text, encoding="utf-8")
+        return unfinished.replace(target)
+
+    def show(self) -> None:
+        """Open the page in a browser; where there is none, say where the file is."""
+        with tempfile.NamedTemporaryFile(prefix="calframe-", suffix=".html", delete=False) as file:
+            path = self.save(file.name)
+        if not webbrowser.open(path.as_uri()):
+            print(f"No browser was found; the report is {path}")  # noqa: T201  asked for by the caller
+
+    def __repr__(self) -> str:
+        """Return verdict, sentence and segments as text, within 80 columns."""
+        return _text(self)
+
+    def __bool__(self) -> bool:
+        """Refuse: "not ok" and "not decided" are two things."""
+        msg = "a report is neither true nor false; use .ok, which is None where nothing is decided."
+        raise TypeError(msg)
+
+    def _repr_html_(self) -> str:
+        from calframe._report._render import render_card  # noqa: PLC0415
+
+        return render_card(self.page)
+
+
+def report(
+    data: Any,
+    *,
+    label: str,
+    score: str,
+    by: Names | None = None,
+    weight: str | None = None,
+    time: str | None = None,
+    time_zone: str | None = None,
+    every: Every | None = None,
+    tolerance: float = 0.03,
+    alpha: float = 0.05,
+    title: str | None = None,
+    positive: Any = None,
+    link: Link = "probability",
+    invalid: Invalid = "raise",
+    weight_kind: WeightKind = "importance",
+    engine: Any = None,
+) -> Report:
+    """Say in one page whether the scores can be believed: where not, since when, and what to do.
+
+    Each segment gets a three-way verdict against a tolerance that you set beforehand: a clear gap, within tolerance, or
+    not decided. The queries run at once, on the table's own engine; only sums reach Python, and no row of the table
+    reaches the page.
+
+    Parameters
+    ----------
+    data : table
+        See `metrics`.
+    label, weight, positive, link, invalid, weight_kind, engine
+        See `metrics`.
+    score : str
+        Column of the probability of the positive class.
+    by : str or list of str, optional
+        Segment columns. Each is a grouping of its own; intervals and p-values hold over the segments of all of them.
+    time : str, optional
+        Date or datetime column, for the course over time.
+    time_zone : str, optional
+        Zone in which local days begin, such as ``"Europe/Paris"``; by default that of the column. A column without
+        a zone holds wall time, which is taken as it is; with `time_zone` it is read as UTC.
+    every : {"1d", "1w", "1mo", "1q", "1y"}, optional
+        Length of a period; by default the longest that gives at least six.
+    tolerance : float, default 0.03
+        The gap, as a fraction, that does not matter either way.
+    alpha : float, default 0.05
+        Error rate over all segments together; intervals have level 1 - alpha.
+    title : str, optional
+        Title of the page.
+
+    Returns
+    -------
+    Report
+        With ``.save(path)``, ``.show()``, ``.to_html()``, ``.to_dict()``, ``.table``, ``.verdict`` and ``.ok``.
+
+    Raises
+    ------
+    CalframeError
+        As `metrics`.
+
+    References
+    ----------
+    Šidák, Z. (1967). Rectangular confidence regions for the means of multivariate normal distributions. Journal of
+    the American Statistical Association 62, 626-633. https://doi.org/10.1080/01621459.1967.10482935
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import calframe
+    >>> rain = pl.DataFrame({"rain": [1, 0, 0, 0] * 500, "p": [0.4] * 2000, "city": ["Oslo", "Rome"] * 1000})
+    >>> found = calframe.report(rain, label="rain", score="p", by="city", tolerance=0.05)
+    >>> found.verdict, found.ok
+    ('action needed', False)
+    """
+    check_tolerance(tolerance, alpha)
+    roles = Roles.from_arguments(
+        label=label,
+        score=_one_score(score),
+        by=by,
+        weight=weight,
+        time=time,
+        time_zone=time_zone,
+        positive=positive,
+        link=link,
+        invalid=invalid,
+        weight_kind=weight_kind,
+    )
+    from calframe._report import _build as build  # noqa: PLC0415  altair and jinja2 load only here
+
+    heading = title if title is not None else f"Scores of {score}"
+    findings = build.gather(data, roles, every=every, tolerance=tolerance, alpha=alpha, title=heading, engine=engine)
+    defaults = {
+        "tolerance": 0.03,
+        "alpha": 0.05,
+        "link": "probability",
+        "invalid": "raise",
+        "weight_kind": "importance",
+    }
+    given = {
+        "label": label, "score": score, "by": by, "weight": weight, "time": time, "time_zone": time_zone, "every": every,
+        "tolerance": tolerance, "alpha": alpha, "title": title, "positive": positive, "link": link, "invalid": invalid,
+        "weight_kind": weight_kind,
+    }  # fmt: skip
+    arguments = {name: value for name, value in given.items() if value is not None and value != defaults.get(name)}
+    made = build.page(findings, arguments=arguments)
+    return Report(
+        table=like(build.segment_frame(findings), data),
+        verdict=findings.state,
+        headline=made.headline.lead,
+        page=made,
+    )
+
+
+def _one_score(score: object) -> str:
+    if isinstance(score, str):
+        return score
+    msg = f"a report is about one score column; got {score!r}. Make one report for each model."
+    raise ArgumentError(msg)
+
+
+def _text(found: Report) -> str:
+    """Return a report as text: the sentence, then the segments, worst first."""
+    import textwrap  # noqa: PLC0415
+
+    from calframe._results import to_polars  # noqa: PLC0415
+
+    table: pl.DataFrame = to_polars(found.table)
+    lines = [f"<Report: {found.verdict}>", *textwrap.wrap(found.headline, 80)]
+    segments = table.filter(table["column"] != "")
+    for row in segments.head(_SHOWN_SEGMENTS).iter_rows(named=True):
+        name = f"{row['column']} {row['segment']}"
+        gap = "–" if row["gap"] is None or row["verdict"] == "few" else f"{100 * row['gap']:+.1f} pp"
+        symbol, word = WORDS[row["verdict"]]
+        lines.append(f"  {name[:32]:<32} {gap:>9} {row['n']:>12,}  {symbol} {word}")
+    if len(segments) > _SHOWN_SEGMENTS:
+        lines.append(f"  and {len(segments) - _SHOWN_SEGMENTS:,} more segments in .table")
+    return "\n".join([*lines, ".show(), .save(path), .to_dict(), .table"])
