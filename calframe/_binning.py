@@ -36,12 +36,13 @@ class Bins:
         """Read the ``bins=`` argument: a number of uniform bins or a list of edges."""
         if closed not in ("left", "right"):
             raise ArgumentError.from_choice("closed", closed, ("left", "right"))
-        if isinstance(bins, int) and not isinstance(bins, bool):
-            return cls.of_count(bins, closed=closed)
-        if isinstance(bins, str) or not isinstance(bins, Sequence | np.ndarray):
-            msg = f"bins must be a number of bins or a list of edges; got {bins!r}."
+        given: Any = bins  # what users pass is not always what the annotation says
+        if isinstance(given, int | np.integer) and not isinstance(given, bool):
+            return cls.of_count(int(given), closed=closed)
+        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+            msg = f"bins must be a number of bins or a list of edges; got {given!r}."
             raise ArgumentError(msg)
-        return cls.of_edges(bins, closed=closed)
+        return cls.of_edges(given, closed=closed)
 
     @classmethod
     def of_count(cls, count: int, *, closed: Closed) -> Self:
@@ -52,7 +53,7 @@ class Bins:
         return cls(edges=tuple(k / count for k in range(count + 1)), uniform=True, closed=closed)
 
     @classmethod
-    def of_edges(cls, edges: Sequence[float], *, closed: Closed) -> Self:
+    def of_edges(cls, edges: Sequence[float] | Floats, *, closed: Closed) -> Self:
         """Make bins between the given edges."""
         values = tuple(float(edge) for edge in edges)
         if len(values) < 2 or not np.all(np.isfinite(values)) or not np.all(np.diff(values) > 0):
@@ -84,7 +85,7 @@ class Bins:
             Whether the score came from a float32 column: then every edge is first rounded to float32, so that a
             score written as 0.3 meets the edge 0.3.
         """
-        found = self._by_arithmetic(score, narrow) if self.uniform else self._by_comparison(score, narrow)
+        found = self._by_arithmetic(score, narrow=narrow) if self.uniform else self._by_comparison(score, narrow=narrow)
         return found.clip(0, self.count - 1).cast(nw.Int32)
 
     def outside(self, score: nw.Expr, *, narrow: nw.Expr | bool) -> nw.Expr | None:
@@ -92,9 +93,10 @@ class Bins:
         first, last = self.edges[0], self.edges[-1]
         if first <= 0 and last >= 1:
             return None
-        return (score < _edge(first, narrow)) | (score > _edge(last, narrow))
+        beyond: nw.Expr = (score < _edge(first, narrow=narrow)) | (score > _edge(last, narrow=narrow))
+        return beyond
 
-    def _by_arithmetic(self, score: nw.Expr, narrow: nw.Expr | bool) -> nw.Expr:
+    def _by_arithmetic(self, score: nw.Expr, *, narrow: nw.Expr | bool) -> nw.Expr:
         scaled = score * self.count
         guess = scaled.floor() if self.closed == "left" else scaled.ceil() - 1.0
         if narrow is False and product_is_exact(self.count, closed=self.closed):
@@ -102,13 +104,13 @@ class Bins:
         # The product may round across an edge; one comparison with the edges of the guessed bin mends it. The
         # division is by a column, not a literal: one engine divides by literals through their reciprocal.
         count = score * 0.0 + self.count
-        lower, upper = _narrowed(guess / count, narrow), _narrowed((guess + 1.0) / count, narrow)
+        lower, upper = _narrowed(guess / count, narrow=narrow), _narrowed((guess + 1.0) / count, narrow=narrow)
         low = score < lower if self.closed == "left" else score <= lower
         high = score >= upper if self.closed == "left" else score > upper
         return guess + high.cast(nw.Int8) - low.cast(nw.Int8)
 
-    def _by_comparison(self, score: nw.Expr, narrow: nw.Expr | bool) -> nw.Expr:
-        inner = [_edge(edge, narrow) for edge in self.edges[1:-1]]
+    def _by_comparison(self, score: nw.Expr, *, narrow: nw.Expr | bool) -> nw.Expr:
+        inner = [_edge(edge, narrow=narrow) for edge in self.edges[1:-1]]
         passed = [(score >= edge if self.closed == "left" else score > edge).cast(nw.Int32) for edge in inner]
         return nw.sum_horizontal(*passed) if passed else (score * 0.0).cast(nw.Int32)
 
@@ -130,7 +132,7 @@ def product_is_exact(count: int, *, closed: Closed) -> bool:
     return bool(np.all(edge * count <= k) and np.all(np.nextafter(edge, 1.0) * count > k))
 
 
-def _edge(edge: float, narrow: nw.Expr | bool) -> Any:
+def _edge(edge: float, *, narrow: nw.Expr | bool) -> Any:
     if narrow is False:
         return edge
     rounded = float(np.float32(edge))
@@ -139,7 +141,7 @@ def _edge(edge: float, narrow: nw.Expr | bool) -> Any:
     return nw.when(narrow).then(nw.lit(rounded)).otherwise(nw.lit(edge))
 
 
-def _narrowed(edge: nw.Expr, narrow: nw.Expr | bool) -> nw.Expr:
+def _narrowed(edge: nw.Expr, *, narrow: nw.Expr | bool) -> nw.Expr:
     if narrow is False:
         return edge
     rounded = edge.cast(nw.Float32).cast(nw.Float64)

@@ -17,6 +17,13 @@ from calframe._table import Table
 from calframe._typing import Floats, Ints
 
 _BIN = "_cf_bin"
+_UNWEIGHTED = {
+    "w2": "_cf_n",
+    "wy": "_cf_y",
+    "wp": "_cf_p",
+    "w2_variance": "_cf_t_variance",
+    "w2_square": "_cf_t_square",
+}
 _ALWAYS_SUMMED = {"_cf_n", "_cf_y", "_cf_w", "_cf_zero", "_cf_invalid", "_cf_fault"}  # counts and checks
 
 
@@ -66,12 +73,12 @@ def cells_plan(
         made["_cf_chance"] = _chance(clip)
     rows = rows.with_columns(**made)
     row = _row(table, clip)
-    columns = {term: f"_cf_t_{term}" for term in terms if _plain_column(term, table) is None}
+    columns = {_summed(term, table): TERMS[term](row) for term in terms}
+    columns = {alias: made for alias, made in columns.items() if alias not in names}
     if columns:
-        rows = rows.with_columns(**{alias: TERMS[term](row) for term, alias in columns.items()})
-    plain = {_plain_column(term, table) for term in terms}
-    sums = [nw.col(name).sum() for name in names if name in _ALWAYS_SUMMED or name in plain]
-    sums += [nw.col(alias).sum() for alias in columns.values()]
+        rows = rows.with_columns(**columns)
+    wanted = _ALWAYS_SUMMED | {_summed(term, table) for term in terms}
+    sums = [nw.col(name).sum() for name in (*names, *columns) if name in wanted]
     if "_cf_other" in names:
         sums += [
             nw.col("_cf_other").min().alias("_cf_other_min"),
@@ -88,7 +95,7 @@ def read_groups(table: Table, cells: nw.DataFrame[Any], terms: Sequence[str]) ->
     cells = cells.sort(*table.group_columns, _BIN, nulls_last=True)
     starts = _starts(cells, table.group_columns)
     sums = {"n": _array(cells, "_cf_n"), "w": _array(cells, "_cf_w" if table.weighted else "_cf_n")}
-    sums |= {term: _array(cells, _plain_column(term, table) or f"_cf_t_{term}") for term in terms}
+    sums |= {term: _array(cells, _summed(term, table)) for term in terms}
     counts = {name: _counted(cells, name, starts) for name in ("_cf_len", "_cf_n", "_cf_invalid", "_cf_zero")}
     return Groups(
         keys=cells.select(*table.group_columns)[starts.tolist()] if table.group_columns else cells[:1],
@@ -101,11 +108,11 @@ def read_groups(table: Table, cells: nw.DataFrame[Any], terms: Sequence[str]) ->
     )
 
 
-def _plain_column(term: str, table: Table) -> str | None:
-    """Return the row column that is a term already, so that nothing is summed twice."""
-    if table.weighted:
-        return None
-    return {"w2": "_cf_n", "wy": "_cf_y", "wp": "_cf_p"}.get(term)
+def _summed(term: str, table: Table) -> str:
+    """Return the column whose sum is a term; without weights some are the same, and are summed once."""
+    if not table.weighted:
+        return _UNWEIGHTED.get(term, f"_cf_t_{term}")
+    return f"_cf_t_{term}"
 
 
 def _chance(clip: float | None) -> nw.Expr:

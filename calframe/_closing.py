@@ -91,7 +91,8 @@ def warn_empty_categories(table: Table, groups: Groups) -> None:
         if empty:
             listed = ", ".join(map(repr, empty))
             warn(
-                f"segment column {key.name!r} declares categories that no row has: {listed}; they get no row in the result."
+                f"segment column {key.name!r} declares categories that no row has: {listed}; they get no row in the "
+                "result."
             )
 
 

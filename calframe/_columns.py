@@ -94,10 +94,16 @@ def check_types(schema: Mapping[str, Any], roles: Roles) -> None:
     """Raise unless scores and weights are numbers and the time is a date."""
     for name in roles.scores:
         if not _is_number(schema[name]):
-            msg = f"score column {name!r} has type {schema[name]}; scores are numbers between 0 and 1. Cast it to a float."
+            msg = (
+                f"score column {name!r} has type {schema[name]}; scores are numbers between 0 and 1. Cast it to a "
+                "float."
+            )
             raise ScoreError(msg)
     if roles.weight is not None and not _is_number(schema[roles.weight]):
-        msg = f"weight column {roles.weight!r} has type {schema[roles.weight]}; weights are numbers of 0 or more. Cast it to a float."
+        msg = (
+            f"weight column {roles.weight!r} has type {schema[roles.weight]}; weights are numbers of 0 or more. Cast "
+            "it to a float."
+        )
         raise WeightError(msg)
     if isinstance(schema[roles.label], nw.Object | nw.Unknown):
         msg = f"label column {roles.label!r} holds mixed Python objects; cast it to one type: bool, a number or text."
@@ -117,7 +123,10 @@ def check_key(name: str, dtype: Any, *, alias: str) -> Key:
         return Key(name=name, alias=alias, dtype=nw.Int64(), whole=True)
     if isinstance(dtype, nw.List | nw.Array | nw.Struct | nw.Object | nw.Unknown):
         kind = "mixed Python objects" if isinstance(dtype, nw.Object | nw.Unknown) else f"values of type {dtype}"
-        msg = f"segment column {name!r} holds {kind}; a segment is text, a whole number, a bool, a category or a date. Cast it first."
+        msg = (
+            f"segment column {name!r} holds {kind}; a segment is text, a whole number, a bool, a category or a date. "
+            "Cast it first."
+        )
         raise SegmentError(msg)
     return Key(name=name, alias=alias, dtype=dtype)
 

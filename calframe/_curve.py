@@ -14,7 +14,8 @@ from calframe._closing import Column, closed_frame, warn_empty_categories
 from calframe._errors import ArgumentError
 from calframe._kernels._intervals import rate_interval
 from calframe._kernels._null import central_region
-from calframe._metrics import check_level, check_strategy, reserved_names
+from calframe._metrics_builtin import reserved_names
+from calframe._options import check_interval, check_level, check_strategy
 from calframe._results import SCHEMA_VERSION, html_table, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import Table, open_table
@@ -86,10 +87,12 @@ class Curve:
         altair.Chart
             In a light theme of fixed colours. Nothing global is changed.
         """
-        from calframe._charts import curve_chart  # noqa: PLC0415  altair loads only when a chart is asked for
+        from calframe._charts import reliability_curves  # noqa: PLC0415  altair loads only when a chart is asked for
 
         table = to_polars(self.table)
-        return curve_chart(table, keys=[name for name in (*self.by, "model") if name in table.columns], width=width)
+        keys = [name for name in (*self.by, "model") if name in table.columns]
+        chart: alt.TopLevelMixin = reliability_curves(table, keys=keys, width=width)
+        return chart
 
     def to_dict(self) -> Json:
         """Return the curve as JSON-ready data with a schema version."""
@@ -140,7 +143,7 @@ def curve(
     weight_kind: WeightKind = "importance",
     engine: Any = None,
 ) -> Curve:
-    """Draw up the reliability curve: of the rows with about this score, how many were positive?
+    """Draw up the reliability curve: the rate of positives among rows with about the same score.
 
     The query runs at once, on the table's own engine; only segments x bins sums reach Python.
 
@@ -208,6 +211,7 @@ def curve(
         raise ArgumentError.from_choice("method", method, ("binned",))
     check_strategy(strategy)
     check_level(confidence_level)
+    check_interval(interval)
     binned = Bins.from_argument(bins, closed=closed)
     chosen: RateInterval = interval or "wilson"
     roles = Roles.from_arguments(

@@ -99,7 +99,7 @@ def _scores(table: Table) -> None:
         wrong, _, _ = _ends(table, rows.filter(~((score >= 0.0) & (score <= 1.0))), "_cf_share")
         if wrong:
             raise ScoreError(_score_text(name, wrong, *_ends(table, rows, "_cf_share")[1:]))
-        if outside is not None:
+        if outside is not None and table.bins is not None:
             _raise_if(table, rows.filter(outside), "_cf_share", partial(_outside_text, name, table.bins))
 
 

@@ -42,7 +42,10 @@ class LabelRule:
                 raise LabelError(msg)
             return cls(mode="boolean", positive=positive is not False, text=False)
         if not text and not dtype.is_numeric():
-            msg = f"label column {column!r} has type {dtype}; a label is bool, 0/1, -1/+1, or any two values with positive=."
+            msg = (
+                f"label column {column!r} has type {dtype}; a label is bool, 0/1, -1/+1, or any two values with "
+                "positive=."
+            )
             raise LabelError(msg)
         if positive is None:
             return cls(mode="values" if text else "numbers", positive=None if text else 1.0, text=text)
@@ -64,13 +67,9 @@ class LabelRule:
             return label.is_null()
         return label == (float(self.positive) if self.mode == "boolean" else self.positive)
 
-    def minus(self, label: nw.Expr) -> nw.Expr | None:
-        """Return which labels are -1, where that is a value the table may use."""
-        return label == -1.0 if self.mode == "numbers" else None
-
-    def odd(self, label: nw.Expr) -> nw.Expr | None:
-        """Return which labels cannot be a binary label by themselves."""
-        return ~((label == 0.0) | (label == 1.0) | (label == -1.0)) if self.mode == "numbers" else None
+    def unusual(self, label: nw.Expr) -> nw.Expr | None:
+        """Return which labels are neither 0 nor 1, where numbers say for themselves what is positive."""
+        return ~((label == 0.0) | (label == 1.0)) if self.mode == "numbers" else None
 
     def other(self, label: nw.Expr) -> nw.Expr | None:
         """Return the labels that are not positive, null elsewhere, where their values must be compared."""
@@ -91,14 +90,23 @@ def check_values(rule: LabelRule, *, column: str, values: list[Any]) -> None:
     """
     shown = _shown(values)
     if len(values) > 2:
-        msg = f"label column {column!r} has {len(values)} values ({shown}); a binary label has two. Keep the rows of two of them, or make a 0/1 column."
+        msg = (
+            f"label column {column!r} has {len(values)} values ({shown}); a binary label has two. Keep the rows of "
+            "two of them, or make a 0/1 column."
+        )
         raise LabelError(msg)
     if rule.positive is None or (rule.mode == "numbers" and set(values) not in _PLAIN):
         example = _plain(max(values, key=str)) if values else "yes"
-        msg = f"label column {column!r} holds {shown}, which is neither bool nor 0/1 nor -1/+1; say which value is positive, for example positive={example!r}."
+        msg = (
+            f"label column {column!r} holds {shown}, which is neither bool nor 0/1 nor -1/+1; say which value is "
+            f"positive, for example positive={example!r}."
+        )
         raise LabelError(msg)
     if rule.positive not in values and not _absent_but_known(rule, values):
-        msg = f"positive={_plain(rule.positive)!r} does not occur in label column {column!r}, which holds {shown}; give one of its values (case matters)."
+        msg = (
+            f"positive={_plain(rule.positive)!r} does not occur in label column {column!r}, which holds {shown}; give "
+            "one of its values (case matters)."
+        )
         raise LabelError(msg)
 
 
@@ -107,14 +115,24 @@ def _absent_but_known(rule: LabelRule, values: list[Any]) -> bool:
     return rule.mode != "values" or (rule.positive in {0.0, 1.0} and set(values) <= {0.0, 1.0})
 
 
-_PLAIN = (set(), {0.0}, {1.0}, {-1.0}, {0.0, 1.0}, {-1.0, 1.0})  # the labels that need no positive=
+_PLAIN: tuple[set[float], ...] = (
+    set(),
+    {0.0},
+    {1.0},
+    {-1.0},
+    {0.0, 1.0},
+    {-1.0, 1.0},
+)  # the labels that need no positive=
 
 
 def _number(positive: Any, column: str) -> float:
     try:
         return float(positive)
     except (TypeError, ValueError) as error:
-        msg = f"positive={positive!r} does not occur in label column {column!r}, which holds numbers; give one of its values."
+        msg = (
+            f"positive={positive!r} does not occur in label column {column!r}, which holds numbers; give one of its "
+            "values."
+        )
         raise LabelError(msg) from error
 
 

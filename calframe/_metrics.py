@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -18,9 +18,10 @@ from calframe._closing import (
     polars_schema,
     warn_empty_categories,
 )
-from calframe._errors import ArgumentError, warn
+from calframe._errors import warn
 from calframe._kernels._intervals import rate_interval
-from calframe._metrics_builtin import METRICS, chosen_metrics, effective_rows, rate
+from calframe._metrics_builtin import chosen_metrics, effective_rows, rate, reserved_names
+from calframe._options import check_clip, check_interval, check_level, check_strategy
 from calframe._registry import Cells, Metric
 from calframe._roles import Roles, WeightKind
 from calframe._table import Table, open_table
@@ -118,9 +119,10 @@ def metrics(
 
     Raises
     ------
-    ColumnNotFoundError, ColumnClashError, LabelError, ScoreError, WeightError, SegmentError, EmptyTableError, ArgumentError
-        All of them `CalframeError`. Each names the column, the value seen and what to do. For a polars LazyFrame,
-        those that need values come at ``collect()``.
+    CalframeError
+        ColumnNotFoundError, ColumnClashError, LabelError, ScoreError, WeightError, SegmentError, EmptyTableError or
+        ArgumentError. Each names the column, the value seen and what to do. For a polars LazyFrame, those that need
+        values come at ``collect()``.
 
     Notes
     -----
@@ -177,8 +179,8 @@ def metrics(
     asked = chosen_metrics(metrics)
     check_strategy(strategy)
     check_level(confidence_level)
-    _check_interval(interval)
-    _check_clip(clip)
+    check_interval(interval)
+    check_clip(clip)
     roles = Roles.from_arguments(
         label=label,
         score=score,
@@ -206,26 +208,6 @@ def metrics(
     return table.summarise(plan, finish, schema=lambda: _schema(table, asked, confidence_level), engine=engine)
 
 
-def reserved_names() -> set[str]:
-    """Return the names that no segment column may have, because results use them."""
-    ends = {f"{name}_{end}" for name in METRICS for end in ("low", "high")}
-    return {"model", "class", "n", "n_missing", "n_invalid", "weight_sum", "note", *METRICS, *ends}
-
-
-def check_level(level: float | None) -> None:
-    """Raise unless a confidence level lies in (0, 1)."""
-    if level is not None and not 0.0 < level < 1.0:
-        hint = f" For {level:g} percent pass {level / 100:g}." if 1.0 <= level < 100.0 else ""
-        msg = f"confidence_level must lie between 0 and 1, for example 0.95; got {level!r}.{hint}"
-        raise ArgumentError(msg)
-
-
-def check_strategy(strategy: str) -> None:
-    """Raise unless `strategy` is known."""
-    if strategy not in get_args(Strategy):
-        raise ArgumentError.from_choice("strategy", strategy, get_args(Strategy))
-
-
 def notes(groups: Groups, asked: Sequence[Metric], level: float | None) -> list[str | None]:
     """Say per segment what is missing or undefined; None where there is nothing to say."""
     parts: list[list[str]] = [[] for _ in range(len(groups))]
@@ -243,17 +225,6 @@ def notes(groups: Groups, asked: Sequence[Metric], level: float | None) -> list[
         for part in parts:
             part.append(f"no interval for {', '.join(without)}")
     return ["; ".join(part) or None for part in parts]
-
-
-def _check_interval(interval: str | None) -> None:
-    if interval is not None and interval not in get_args(RateInterval):
-        raise ArgumentError.from_choice("interval", interval, get_args(RateInterval))
-
-
-def _check_clip(clip: float | None) -> None:
-    if clip is not None and not 0.0 < clip < 0.5:
-        msg = f"clip must lie between 0 and 0.5, for example 1e-15; got {clip!r}."
-        raise ArgumentError(msg)
 
 
 def _terms(asked: Sequence[Metric], *, intervals: bool) -> tuple[str, ...]:

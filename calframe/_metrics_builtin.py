@@ -251,6 +251,12 @@ _SHIPPED = (
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _SHIPPED})
 
 
+def reserved_names() -> set[str]:
+    """Return the names that no segment column may have, because results use them."""
+    ends = {f"{name}_{end}" for name in METRICS for end in ("low", "high")}
+    return {"model", "class", "n", "n_missing", "n_invalid", "weight_sum", "note", *METRICS, *ends}
+
+
 def chosen_metrics(names: str | Sequence[str] | None) -> tuple[Metric, ...]:
     """Return the metrics asked for: None for the usual ones, ``"all"`` for every one, else by name, in order."""
     if names is None:

@@ -72,8 +72,8 @@ TERMS: Mapping[str, Term] = {
     "w2": lambda row: row.squared(row.score * 0.0 + 1.0),
     "wy": lambda row: row.times(row.label),
     "wp": lambda row: row.times(row.score),
-    "square": lambda row: row.times((row.score - row.label) ** 2),
-    "w2_square": lambda row: row.squared((row.score - row.label) ** 2),
+    "square": lambda row: row.times((row.score - row.label) * (row.score - row.label)),
+    "w2_square": lambda row: row.squared((row.score - row.label) * (row.score - row.label)),
     "fourth": lambda row: row.times((row.score - row.label) ** 4),
     "variance": lambda row: row.times(row.score * (1.0 - row.score)),
     "w2_variance": lambda row: row.squared(row.score * (1.0 - row.score)),
@@ -81,7 +81,7 @@ TERMS: Mapping[str, Term] = {
     "centred_square": lambda row: row.times((row.score - 0.5) ** 2),
     "right": lambda row: row.times(((row.score >= 0.5) == (row.label == 1.0)).cast(nw.Int8).cast(nw.Float64)),
     "surprise": lambda row: row.times(row.surprise),
-    "impossible": lambda row: (row.chance <= 0.0).cast(nw.Int8).cast(nw.Float64),
+    "impossible": lambda row: nw.when(row.chance <= 0.0).then(1.0).otherwise(0.0),
 }
 """Row terms by name. ``n`` (used rows) and ``w`` (their weight) are always there."""
 

@@ -72,7 +72,8 @@ def html_table(table: Any, *, caption: str) -> str:
     body = "".join(f"<tr>{_cells(row)}</tr>" for row in frame.head(_SHOWN_ROWS).iter_rows())
     more = len(frame) - _SHOWN_ROWS
     foot = f"<p>{more:,} more rows in <code>.table</code></p>" if more > 0 else ""
-    return f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+    head = f"<caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+    return f"<table>{head}<tbody>{body}</tbody></table>{foot}"
 
 
 def _cells(row: Sequence[Any]) -> str:

@@ -95,7 +95,10 @@ class Roles:
     def _check_overlap(self) -> None:
         for score in self.scores:
             if score in (self.label, self.weight):
-                msg = f"score={score!r} is also the {'label' if score == self.label else 'weight'} column; name two different columns."
+                msg = (
+                    f"score={score!r} is also the {'label' if score == self.label else 'weight'} column; name two "
+                    "different columns."
+                )
                 raise ArgumentError(msg)
         if self.weight is not None and self.weight == self.label:
             msg = f"weight={self.weight!r} is also the label column; name two different columns."
@@ -132,7 +135,10 @@ def _names(role: str, value: object) -> tuple[str, ...]:
 
 def _score_names(value: object) -> tuple[str, ...]:
     if isinstance(value, Mapping):
-        msg = "score= takes one column of positive-class probabilities, or a list of them for several models; got a mapping of classes."
+        msg = (
+            "score= takes one column of positive-class probabilities, or a list of them for several models; got a "
+            "mapping of classes."
+        )
         raise ArgumentError(msg)
     names = _names("score", value)
     if not names:

@@ -20,7 +20,10 @@ from calframe._label import LabelRule
 from calframe._roles import Roles
 
 FAULT = 2.0**40  # a row that is an error; below it the sum counts labels of -1
-_SUPPORTED = "a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table, or a table that narwhals opens lazily (DuckDB, PySpark, Dask, Ibis)"
+_SUPPORTED = (
+    "a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table, or a table that narwhals opens lazily "
+    "(DuckDB, PySpark, Dask, Ibis)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,15 +262,18 @@ def _row_columns(table: Table) -> list[nw.Expr]:
 
 
 def _fault_column(table: Table) -> list[nw.Expr]:
+    """Return the column whose sum says whether any row is an error, and how many labels are -1."""
     label, used = nw.col("_cf_label"), nw.col("_cf_used")
-    faults = [_as_number(nw.col("_cf_wrong")) * FAULT] if table.roles.invalid == "raise" else []
-    odd, minus = table.label.odd(label), table.label.minus(label)
-    if odd is not None:
-        faults.append(_as_number(used & odd) * FAULT)
-    if minus is not None:
-        faults.append(_as_number(used & minus))
-    faults += [_as_number(fault) * FAULT for key in table.keys if (fault := key.fault()) is not None]
-    return [nw.sum_horizontal(*faults).alias("_cf_fault")] if faults else []
+    found = [nw.col("_cf_wrong")] if table.roles.invalid == "raise" else []
+    found += [fault for key in table.keys if (fault := key.fault()) is not None]
+    unusual = table.label.unusual(label)
+    fault = nw.lit(0.0)
+    if unusual is not None:
+        minus = nw.when(label == -1.0).then(1.0).otherwise(FAULT)
+        fault = nw.when(used & unusual).then(minus).otherwise(0.0)
+    if found:
+        fault = nw.when(nw.any_horizontal(*found, ignore_nulls=True)).then(FAULT).otherwise(fault)
+    return [fault.alias("_cf_fault")] if found or unusual is not None else []
 
 
 def _as_number(condition: nw.Expr) -> nw.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import tempfile
 import webbrowser
@@ -182,6 +183,7 @@ def report(
     >>> found.verdict, found.ok
     ('action needed', False)
     """
+    arguments = _asked(locals())
     check_tolerance(tolerance, alpha)
     roles = Roles.from_arguments(
         label=label,
@@ -199,19 +201,6 @@ def report(
 
     heading = title if title is not None else f"Scores of {score}"
     findings = build.gather(data, roles, every=every, tolerance=tolerance, alpha=alpha, title=heading, engine=engine)
-    defaults = {
-        "tolerance": 0.03,
-        "alpha": 0.05,
-        "link": "probability",
-        "invalid": "raise",
-        "weight_kind": "importance",
-    }
-    given = {
-        "label": label, "score": score, "by": by, "weight": weight, "time": time, "time_zone": time_zone, "every": every,
-        "tolerance": tolerance, "alpha": alpha, "title": title, "positive": positive, "link": link, "invalid": invalid,
-        "weight_kind": weight_kind,
-    }  # fmt: skip
-    arguments = {name: value for name, value in given.items() if value is not None and value != defaults.get(name)}
     made = build.page(findings, arguments=arguments)
     return Report(
         table=like(build.segment_frame(findings), data),
@@ -219,6 +208,13 @@ def report(
         headline=made.headline.lead,
         page=made,
     )
+
+
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that differ from their defaults, for the call that makes the report again."""
+    defaults = {name: parameter.default for name, parameter in inspect.signature(report).parameters.items()}
+    shown = (name for name in defaults if name not in {"data", "engine"})
+    return {name: given[name] for name in shown if given[name] is not defaults[name] and given[name] != defaults[name]}
 
 
 def _one_score(score: object) -> str:

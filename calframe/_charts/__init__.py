@@ -6,7 +6,7 @@ Every colour is a CSS variable, so that one drawing serves light, dark and print
 their place where there is no page around the drawing.
 """
 
-from calframe._charts._curve import curve_chart
+from calframe._charts._curve import reliability_curves
 from calframe._charts._forest import forest
 from calframe._charts._heatmap import heatmap
 from calframe._charts._multiples import multiples
@@ -21,12 +21,12 @@ __all__ = [
     "NARROW",
     "WIDE",
     "Drawing",
-    "curve_chart",
     "forest",
     "heatmap",
     "multiples",
     "overlay",
     "reliability",
+    "reliability_curves",
     "resolved",
     "specification",
     "standalone",

@@ -16,7 +16,7 @@ _MISSING: Final = "(missing)"
 _SMALL: Final = 0.5  # below it the axes end near the largest value, not at 100 %
 
 
-def curve_chart(table: pl.DataFrame, *, keys: Sequence[str], width: int) -> Any:
+def reliability_curves(table: pl.DataFrame, *, keys: Sequence[str], width: int) -> Any:
     """Draw a table of reliability curves in plain colours, to be shown or saved by itself.
 
     Parameters
@@ -63,7 +63,12 @@ def _words() -> pl.Expr:
     """Return what a mark says of its bin."""
     said, happened = (pl.format("{}%", (pl.col(name) * 100).round(1)) for name in ("mean_score", "rate"))
     name = pl.when(pl.col("curve") == "").then(pl.lit("")).otherwise(pl.col("curve") + ": ")
-    return pl.format("{}said {}, happened {} of {} rows", name, said, happened, "n")
+    rows = pl.col("n").map_batches(_thousands, return_dtype=pl.String)
+    return pl.format("{}said {}, happened {} of {} rows", name, said, happened, rows)
+
+
+def _thousands(counts: pl.Series) -> pl.Series:
+    return pl.Series([f"{count:,}" for count in counts], dtype=pl.String)
 
 
 def _limit(bins: pl.DataFrame) -> float:

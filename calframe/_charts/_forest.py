@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import altair as alt
 import polars as pl
@@ -20,7 +20,7 @@ from calframe._charts._marks import (
     state_stroke,
     words,
 )
-from calframe._charts._theme import PADDING, Drawing, is_wide, themed, token
+from calframe._charts._theme import PADDING, Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
     "segment": pl.String,
@@ -146,7 +146,7 @@ def _frame(rows: pl.DataFrame, zone: float, width: int) -> _Frame:
     segments = rows["segment"].to_list()
     least, most = (84, 204) if wide else (72, 116)
     names = int(min(max(text_width(segments, size=_NAME_SIZE) + 12, least), most))
-    total = width - 2 * PADDING - names
+    total = inner(width) - names
     taken = sum(column.width + _GUTTER for column in _TEXTS) if wide else 2 * PADDING
     row = 34 if rows.height <= _MANY else 28
     return _Frame(segments, _domain(rows, zone), names, total - taken, total, row, wide)
@@ -184,17 +184,18 @@ def _zone(zone: float) -> list[alt.Chart]:
     band = alt.Chart(single()).mark_rect(color=token("tol"), aria=False)
     zero = alt.Chart(single()).mark_rule(color=token("faint"), aria=False)
     return [
-        band.encode(x=alt.datum(-zone, type="quantitative"), x2=alt.datum(zone)),
-        zero.encode(x=alt.datum(0, type="quantitative")),
+        band.encode(x=alt.XDatum(-zone, type="quantitative"), x2=alt.X2Datum(zone)),
+        zero.encode(x=alt.XDatum(0, type="quantitative")),
     ]
 
 
 def _lines(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     """Return a hairline above and below each row, from the names to the last column."""
-    across = {"x": alt.value(-frame.names), "x2": alt.value(frame.total)}
-    below = alt.Chart(inline(rows, "segment")).mark_rule(color=token("rule"), aria=False)
-    top = alt.Chart(single()).mark_rule(color=token("rule"), aria=False)
-    return [below.encode(y=frame.y(at=1), **across), top.encode(y=alt.value(0), **across)]
+    across: dict[str, Any] = {"x": -frame.names, "x2": frame.total, "aria": False}
+    colour = alt.ColorValue(token("rule"))
+    below = alt.Chart(inline(rows, "segment")).mark_rule(**across)
+    top = alt.Chart(single()).mark_rule(y=0, **across)
+    return [below.encode(y=frame.y(at=1), color=colour), top.encode(color=colour)]
 
 
 def _intervals(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
@@ -206,10 +207,10 @@ def _intervals(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     heads = alt.Chart(inline(_cut(together, frame.domain), "segment", "verdict", "at", "shape"))
     return [
         thin.mark_rule(strokeWidth=1.5, aria=False).encode(
-            x=frame.x("sim_low_at"), x2="sim_high_at:Q", y=y, color=colour
+            x=frame.x("sim_low_at"), x2=alt.X2("sim_high_at:Q"), y=y, color=colour
         ),
         thick.mark_rule(strokeWidth=5, opacity=0.45, aria=False).encode(
-            x=frame.x("low_at"), x2="high_at:Q", y=y, color=colour
+            x=frame.x("low_at"), x2=alt.X2("high_at:Q"), y=y, color=colour
         ),
         heads.mark_point(filled=True, size=34, opacity=1, aria=False).encode(
             x=frame.x("at"), y=y, color=colour, shape=shape_by("shape", _SHAPES)
@@ -256,14 +257,14 @@ def _without_gap(rows: pl.DataFrame, frame: _Frame) -> alt.Chart:
     """Return the verdict beside the dash of a segment that has no gap, where no column says it."""
     rightwards = frame.zero < frame.plot / 2
     mark = alt.Chart(inline(rows.filter(pl.col("shape") == "dash"), "segment", "text_verdict")).mark_text(
+        x=frame.zero + 12 if rightwards else frame.zero - 12,
         align="left" if rightwards else "right",
         limit=max(frame.zero, frame.plot - frame.zero) - 12,
         fontSize=12,
         color=token("none"),
         aria=False,
     )
-    at = alt.value(frame.zero + 12 if rightwards else frame.zero - 12)
-    beside: alt.Chart = mark.encode(x=at, y=frame.y(), text="text_verdict:N")
+    beside: alt.Chart = mark.encode(y=frame.y(), text=alt.Text("text_verdict:N"))
     return beside
 
 
@@ -274,15 +275,16 @@ def _texts(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
         start, edge = edge + _GUTTER, edge + _GUTTER + column.width
         at = edge if column.align == "right" else start
         body = alt.Chart(inline(rows, "segment", "verdict", column.field)).mark_text(
+            x=at,
             align=column.align,
             fontSize=_NAME_SIZE,
             fontWeight=600 if column.bold else 400,
             limit=column.width,
             aria=False,
         )
-        colour = state_colour("verdict") if column.bold else alt.value(token("ink"))
+        colour = state_colour("verdict") if column.bold else alt.ColorValue(token("ink"))
         parts += [
             words(column.head, x=at, y=_HEAD, align=column.align, colour="muted"),
-            body.encode(x=alt.value(at), y=frame.y(), text=f"{column.field}:N", color=colour),
+            body.encode(y=frame.y(), text=alt.Text(f"{column.field}:N"), color=colour),
         ]
     return parts

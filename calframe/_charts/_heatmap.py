@@ -11,7 +11,7 @@ import polars as pl
 
 from calframe._charts._data import Columns, inline, text_width, texts, tidy
 from calframe._charts._marks import described, layered, words
-from calframe._charts._theme import PADDING, Drawing, is_wide, themed, token
+from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
     "segment": pl.String,
@@ -101,7 +101,7 @@ def _frame(segments: list[str], ranges: Sequence[str], width: int) -> _Frame:
     wide = is_wide(width)
     least, most = (84, 204) if wide else (64, 104)
     names = int(min(max(text_width(segments, size=_NAME_SIZE) + 12, least), most))
-    space = width - 2 * PADDING - names
+    space = inner(width) - names
     fitting = max(1, int(space // (_LEAST_CELL_WIDE if wide else _LEAST_CELL)))
     blocks = max(1, ceil(len(ranges) / fitting))
     across = max(1, ceil(len(ranges) / blocks))
@@ -155,7 +155,9 @@ def _numbers(cells: pl.DataFrame, x: alt.X, y: alt.Y, *, strong: bool, wide: boo
     data = inline(cells.filter(pl.col("strong") == strong), "segment", "range", "text", "ink")
     mark = alt.Chart(data).mark_text(fontSize=13 if wide else 11, fontWeight=700 if strong else 400, aria=False)
     ink = alt.Scale(domain=["on", "off"], range=[token("dt0"), token("dt1" if strong else "ok")])
-    numbers: alt.Chart = mark.encode(x=x, y=y, text="text:N", color=alt.Color("ink:N", scale=ink, legend=None))
+    numbers: alt.Chart = mark.encode(
+        x=x, y=y, text=alt.Text("text:N"), color=alt.Color("ink:N", scale=ink, legend=None)
+    )
     return numbers
 
 

@@ -64,13 +64,15 @@ def words(
 ) -> alt.Chart:
     """Write words of ours at a place in pixels, above it or (with `on_line`) centred on it."""
     mark = alt.Chart(single()).mark_text(
+        x=x,
+        y=y,
         align=align,
         baseline="middle" if on_line else "bottom",
         fontSize=size,
         color=token(colour),
         aria=False,
     )
-    written: alt.Chart = mark.encode(x=alt.value(x), y=alt.value(y), text=alt.value(text))
+    written: alt.Chart = mark.encode(text=alt.TextValue(text))
     return written
 
 
@@ -90,7 +92,7 @@ def band(table: pl.DataFrame, x: alt.X, y: alt.Y, *, at: str, low: str, high: st
         mark = base.mark_area(color=token("band"), aria=False)
     else:
         mark = base.mark_rule(color=token("band"), strokeWidth=10, aria=False)
-    shade: alt.Chart = mark.encode(x=x, y=y, y2=f"{high}:Q")
+    shade: alt.Chart = mark.encode(x=x, y=y, y2=alt.Y2(f"{high}:Q"))
     return shade
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from calframe._charts._axes import fixed, share_axis
 from calframe._charts._data import Columns, inline, tidy
 from calframe._charts._marks import band, described, diagonal, layered, state_colour
-from calframe._charts._theme import PADDING, Drawing, is_wide, themed, token
+from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
     "panel": pl.String,
@@ -110,7 +110,7 @@ def multiples(
 
 def _frame(width: int, gap: int, limit: float) -> _Frame:
     columns = 4 if is_wide(width) else 2
-    space = width - 3 * PADDING - _LABELS - _TITLE - (columns - 1) * gap
+    space = inner(width) - _LABELS - _TITLE - (columns - 1) * gap
     return _Frame(space // columns, columns, limit)
 
 
@@ -147,7 +147,7 @@ def _draw(bins: pl.DataFrame, ghost: pl.DataFrame, head: pl.DataFrame, panel: _P
         band(bins, x, panel.y("band_low"), at="mean_score", low="band_low", high="band_high"),
         diagonal(panel.x("at"), panel.y("at"), limit=panel.frame.limit),
         overall.encode(x=x, y=y),
-        intervals.encode(x=x, y=panel.y("rate_low"), y2="rate_high:Q", color=colour),
+        intervals.encode(x=x, y=panel.y("rate_low"), y2=alt.Y2("rate_high:Q"), color=colour),
         dots.encode(x=x, y=y, color=colour, **described()),
         *_heading(head, panel.frame),
     ]
@@ -163,9 +163,9 @@ def _heading(head: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
         "fontWeight": 600,
         "limit": frame.side,
     }
-    title = alt.Chart(inline(head, "head")).mark_text(color=token("ink"), aria=False, **style)
-    tag = alt.Chart(inline(head, "tag", "verdict")).mark_text(aria=False, **style)
+    title = alt.Chart(inline(head, "head")).mark_text(y=-24, color=token("ink"), aria=False, **style)
+    tag = alt.Chart(inline(head, "tag", "verdict")).mark_text(y=-7, aria=False, **style)
     return [
-        title.encode(x=alt.value(0), y=alt.value(-24), text="head:N"),
-        tag.encode(x=alt.value(0), y=alt.value(-7), text="tag:N", color=state_colour("verdict")),
+        title.encode(text=alt.Text("head:N")),
+        tag.encode(text=alt.Text("tag:N"), color=state_colour("verdict")),
     ]

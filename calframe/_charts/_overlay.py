@@ -10,7 +10,7 @@ import polars as pl
 from calframe._charts._axes import LABELS, rate_y, score_x
 from calframe._charts._data import Columns, inline, tidy
 from calframe._charts._marks import Part, described, diagonal, layered
-from calframe._charts._theme import PADDING, Drawing, is_wide, themed, token
+from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
     "curve": pl.String,
@@ -98,7 +98,7 @@ def overlay(table: pl.DataFrame, *, width: int, limit: float = 1.0) -> Drawing:
 
 def _frame(curves: list[str], width: int, limit: float) -> _Frame:
     wide = is_wide(width)
-    side = min(width - 2 * PADDING - LABELS - 6, _LARGEST_SIDE)
+    side = min(inner(width) - LABELS - 4, _LARGEST_SIDE)
     beyond = len(curves) - len(_COLOURS)
     legend = alt.Legend(
         title=f"{len(_COLOURS)} of {len(curves)} curves; the others in grey" if beyond > 0 else None,
@@ -123,7 +123,7 @@ def _rest(rest: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
         filled=True, size=22, opacity=1, color=token("ghost")
     )
     x, y = frame.x("mean_score"), frame.y("rate")
-    return [lines.encode(x=x, y=y, detail="curve:N"), dots.encode(x=x, y=y, **described())]
+    return [lines.encode(x=x, y=y, detail=alt.Detail("curve:N")), dots.encode(x=x, y=y, **described())]
 
 
 def _named(named: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
@@ -137,7 +137,7 @@ def _named(named: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
         filled=True, size=60, opacity=1, strokeWidth=1
     )
     return [
-        intervals.encode(x=x, y=frame.y("rate_low"), y2="rate_high:Q", color=colour),
+        intervals.encode(x=x, y=frame.y("rate_low"), y2=alt.Y2("rate_high:Q"), color=colour),
         lines.encode(x=x, y=y, color=colour),
-        dots.encode(x=x, y=y, color=colour, shape=frame.shape(), stroke=alt.value(token("card")), **described()),
+        dots.encode(x=x, y=y, color=colour, shape=frame.shape(), stroke=alt.StrokeValue(token("card")), **described()),
     ]

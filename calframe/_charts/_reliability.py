@@ -10,7 +10,7 @@ import polars as pl
 from calframe._charts._axes import LABELS, Domain, gap_domain, gap_y, rate_y, rows_y, score_x
 from calframe._charts._data import Columns, inline, single, tidy
 from calframe._charts._marks import band, described, diagonal, layered, shape_by, state_colour, words
-from calframe._charts._theme import PADDING, Drawing, themed, token
+from calframe._charts._theme import Drawing, inner, themed, token
 
 _COLUMNS: Final[Columns] = {
     "mean_score": pl.Float64,
@@ -27,7 +27,7 @@ _HISTOGRAM: Final[Columns] = {"lower": pl.Float64, "upper": pl.Float64, "n": pl.
 _SHAPES: Final = {"dot": "circle", "up": "triangle-up", "right": "triangle-right"}
 _LARGEST_SIDE: Final = 430
 _NARROW_SIDE: Final = 320
-_RIGHT: Final = 6
+_RIGHT: Final = 4
 
 
 class _Frame(NamedTuple):
@@ -67,7 +67,7 @@ def reliability(table: pl.DataFrame, histogram: pl.DataFrame, *, width: int, lim
     altair.VConcatChart
         The three parts above each other on one axis of scores.
     """
-    side = min(width - 2 * PADDING - LABELS - _RIGHT, _LARGEST_SIDE)
+    side = min(inner(width) - LABELS - _RIGHT, _LARGEST_SIDE)
     frame = _Frame(side, limit, wide=side > _NARROW_SIDE)
     bins = _placed(tidy(table, _COLUMNS), limit)
     parts = (_square(bins, frame), _strip(bins, frame), _counts(tidy(histogram, _HISTOGRAM), frame))
@@ -113,13 +113,13 @@ def _square(bins: pl.DataFrame, frame: _Frame) -> alt.LayerChart:
         band(bins, x, frame.y("band_low_at"), at="mean_score_at", low="band_low_at", high="band_high_at"),
         diagonal(frame.x("at"), frame.y("at"), limit=frame.limit),
         *_sides(frame),
-        intervals.encode(x=x, y=frame.y("rate_low_at"), y2="rate_high_at:Q", color=colour),
+        intervals.encode(x=x, y=frame.y("rate_low_at"), y2=alt.Y2("rate_high_at:Q"), color=colour),
         dots.encode(
             x=x,
             y=frame.y("rate_at"),
             shape=shape_by("shape", _SHAPES),
             color=colour,
-            stroke=alt.value(token("card")),
+            stroke=alt.StrokeValue(token("card")),
             **described(),
         ),
     ]
@@ -153,8 +153,8 @@ def _strip(bins: pl.DataFrame, frame: _Frame) -> alt.LayerChart:
     heads = gaps.mark_point(filled=True, size=36, opacity=1, aria=False)
     parts = [
         band(clipped, x, _strip_y("strip_low", domain), at="mean_score_at", low="strip_low", high="strip_high"),
-        zero.encode(y=alt.datum(0, type="quantitative")),
-        stems.encode(x=x, y=y, y2=alt.datum(0), color=colour),
+        zero.encode(y=alt.YDatum(0, type="quantitative")),
+        stems.encode(x=x, y=y, y2=alt.Y2Datum(0), color=colour),
         heads.encode(x=x, y=y, color=colour),
     ]
     return layered(parts, width=frame.side, height=104)
@@ -168,5 +168,5 @@ def _counts(histogram: pl.DataFrame, frame: _Frame) -> alt.Chart:
     bars = histogram.filter(pl.col("lower") < frame.limit).with_columns(pl.col("upper").clip(0.0, frame.limit))
     mark = alt.Chart(inline(bars, "lower", "upper", "n")).mark_bar(color=token("ghost"), binSpacing=1, aria=False)
     x = score_x("lower", limit=frame.limit, title="said (predicted probability)").bin("binned")
-    chart: alt.Chart = mark.encode(x=x, x2="upper:Q", y=rows_y("n")).properties(width=frame.side, height=56)
+    chart: alt.Chart = mark.encode(x=x, x2=alt.X2("upper:Q"), y=rows_y("n")).properties(width=frame.side, height=56)
     return chart

@@ -16,6 +16,7 @@ _Chart = TypeVar("_Chart", alt.LayerChart, alt.VConcatChart, alt.ConcatChart)
 WIDE: Final = 952
 NARROW: Final = 326
 PADDING: Final = 4
+_STROKE: Final = 2
 FONT: Final = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 LIGHT: Final[Palette] = {
@@ -91,6 +92,11 @@ def token(name: str) -> str:
     return f"var(--cf-{name})"
 
 
+def inner(width: int) -> int:
+    """Return the pixels inside the padding; a stroke along the edge sticks out by half its own width."""
+    return width - 2 * PADDING - _STROKE
+
+
 def is_wide(width: int) -> bool:
     """Tell whether there is room for columns of text beside a plot."""
     return width > (WIDE + NARROW) / 2
@@ -128,8 +134,8 @@ def themed(chart: _Chart) -> _Chart:
 
 def specification(chart: Drawing) -> Json:
     """Return the specification of a chart with its own configuration alone, whatever theme is enabled globally."""
-    out: Json = chart.to_dict()
-    out["config"] = chart.config.to_dict()
+    out: Json = {**chart.to_dict(), "config": chart.config.to_dict()}
+    out.pop("usermeta", None)
     return out
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from calframe._charts._axes import LABELS, Domain, gap_domain, gap_y, rows_y
 from calframe._charts._data import Columns, inline, text_width, tidy
 from calframe._charts._marks import described, layered, state_colour
-from calframe._charts._theme import PADDING, Drawing, is_wide, themed, token
+from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
     "period": pl.String,
@@ -83,7 +83,7 @@ def _frame(rows: pl.DataFrame, reach: Domain, width: int) -> _Frame:
     room = _TAG_ROOM * (high - low)
     domain = (low - room if (tags < 0).any() else low, high + room if (tags >= 0).any() else high)
     label = min(text_width(rows["label"].drop_nulls().to_list()), _LARGEST_LABEL)
-    space = width - 2 * PADDING - LABELS
+    space = inner(width) - LABELS
     count = max(rows.height, 1)
     plot = space - max(0.0, label / 2 - space / count / 2)
     return _Frame(rows["period"].to_list(), domain, plot, plot / count, label, is_wide(width))
@@ -102,8 +102,8 @@ def _gaps(rows: pl.DataFrame, zone: float, frame: _Frame) -> alt.LayerChart:
     parts = [
         *_zone(zone, frame),
         line.encode(x=x, y=y),
-        spans.encode(x=x, y=frame.y("low"), y2="high:Q", color=colour),
-        dots.encode(x=x, y=y, color=colour, stroke=alt.value(token("card")), **described()),
+        spans.encode(x=x, y=frame.y("low"), y2=alt.Y2("high:Q"), color=colour),
+        dots.encode(x=x, y=y, color=colour, stroke=alt.StrokeValue(token("card")), **described()),
         *_tags(rows, frame),
     ]
     return layered(parts, width=frame.plot, height=240 if frame.wide else 190)
@@ -113,7 +113,7 @@ def _zone(zone: float, frame: _Frame) -> list[alt.Chart]:
     edges = alt.InlineData(values=[{"from": -zone, "to": zone, "zero": 0}])
     band = alt.Chart(edges).mark_rect(color=token("tol"), aria=False)
     zero = alt.Chart(edges).mark_rule(color=token("faint"), aria=False)
-    return [band.encode(y=frame.y("from"), y2="to:Q"), zero.encode(y=frame.y("zero"))]
+    return [band.encode(y=frame.y("from"), y2=alt.Y2("to:Q")), zero.encode(y=frame.y("zero"))]
 
 
 def _tags(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
@@ -137,7 +137,7 @@ def _tag(rows: pl.DataFrame, edge: str, frame: _Frame, size: float, *, shift: in
     mark = alt.Chart(inline(rows, "period", edge, "tag", "state")).mark_text(
         dy=shift, baseline="bottom" if shift < 0 else "top", fontWeight=600, fontSize=size, aria=False
     )
-    tag: alt.Chart = mark.encode(x=frame.x(), y=frame.y(edge), text="tag:N", color=state_colour("state"))
+    tag: alt.Chart = mark.encode(x=frame.x(), y=frame.y(edge), text=alt.Text("tag:N"), color=state_colour("state"))
     return tag
 
 
@@ -159,11 +159,11 @@ def _bars(rows: pl.DataFrame, frame: _Frame) -> alt.LayerChart:
     known = alt.Chart(inline(rows.drop_nulls("gap"), "period", "n"))
     unknown = alt.Chart(inline(rows.filter(pl.col("gap").is_null()), "period", "n", "description"))
     labels = alt.Chart(inline(labelled, "period", "label")).mark_text(
-        baseline="top", fontSize=12, limit=_LARGEST_LABEL, color=token("muted"), aria=False
+        y=_BARS + 8, baseline="top", fontSize=12, limit=_LARGEST_LABEL, color=token("muted"), aria=False
     )
     parts = [
         known.mark_bar(color=token("ghost"), size=size, aria=False).encode(x=x, y=y),
         unknown.mark_bar(color=token("ghost"), size=size).encode(x=x, y=y, **described()),
-        labels.encode(x=x, y=alt.value(_BARS + 8), text="label:N"),
+        labels.encode(x=x, text=alt.Text("label:N")),
     ]
     return layered(parts, width=frame.plot, height=_BARS)

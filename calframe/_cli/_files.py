@@ -95,6 +95,25 @@ def open_table(sources: Sequence[str], *, as_text: Sequence[str]) -> tuple[pl.La
     return _scan(paths, kind, as_text), kind in _TEXT_KINDS
 
 
+def is_source(path: Path, sources: Sequence[str]) -> bool:
+    """Return whether a command that reads `sources` reads this file.
+
+    Parameters
+    ----------
+    path
+        A file, which need not exist.
+    sources
+        Paths or globs, or `-`.
+
+    Returns
+    -------
+    bool
+        True also where the same file goes by another name.
+    """
+    read = [other for source in sources for other in (source, *glob.glob(source, recursive=True))]  # noqa: PTH207
+    return path.exists() and any(Path(other).exists() and path.samefile(other) for other in read)
+
+
 def _open_stdin(sources: Sequence[str], as_text: Sequence[str]) -> pl.LazyFrame:
     if len(sources) > 1:
         msg = "'-' reads standard input and stands alone; drop the other files."
@@ -115,7 +134,7 @@ def _expand(source: str) -> list[Path]:
         return [path]
     if _GLOB.isdisjoint(source):
         raise click.ClickException(_no_file(path))
-    found = map(Path, glob.glob(source, recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
+    found = map(Path, glob.glob(source, recursive=True))  # noqa: PTH207
     matches = sorted(match for match in found if not match.is_dir())
     if not matches:
         msg = f"no file matches {source!r}."

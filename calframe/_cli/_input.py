@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import click
 import polars as pl
 
 from calframe._cli._files import open_table
@@ -36,7 +37,8 @@ def open_input(
     Raises
     ------
     click.ClickException
-        If the files cannot be opened, or a score, weight or time holds text that is none.
+        If the files cannot be opened, a score, weight or time holds text that is none, or two columns of a CSV file
+        have the name of a column that is used.
     """
     numbers = [*scores, *([] if weight is None else [weight])]
     parts: dict[str, Part] = {}
@@ -51,4 +53,11 @@ def open_input(
 
 def _opened(sources: Sequence[str], parts: dict[str, Part], also: Sequence[str] = ()) -> pl.LazyFrame:
     table, is_text = open_table(sources, as_text=[*parts, *also])
-    return typed(table, parts) if is_text else table
+    if not is_text:
+        return table
+    names = table.collect_schema().names()
+    for name in (*parts, *also):
+        if f"{name}_duplicated_0" in names:  # as polars calls the second of two columns of one name
+            msg = f"two columns are called {name!r}; rename one of them in the file."
+            raise click.ClickException(msg)
+    return typed(table, parts)

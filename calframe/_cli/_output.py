@@ -12,6 +12,7 @@ import click
 import polars as pl
 
 from calframe._cli._cells import NULL, name_text, number_text
+from calframe._cli._files import is_source
 from calframe._results import records
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".json", ".md")
@@ -44,7 +45,7 @@ def check_target(path: Path, *, suffixes: Sequence[str], sources: Sequence[str],
         problem = f"cannot write {str(path)!r}: the suffix says the format, and it must be one of {' '.join(suffixes)}."
     elif not path.parent.is_dir():
         problem = f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}."
-    elif path.exists() and any(Path(source).exists() and path.samefile(source) for source in sources):
+    elif is_source(path, sources):
         problem = f"{str(path)!r} is also read; write to another file."
     if problem:
         raise click.BadParameter(problem, param_hint=f"'{option}'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from calframe._cli._input import open_input
 from calframe._cli._output import PAGE_SUFFIXES, check_target, file_size
 from calframe._cli._terminal import emit, waiting
 from calframe._cli._text import positive_value
-from calframe._cli._views import report_view
+from calframe._verb_report import Report
+from calframe._verb_report import report as compute
 
 _PAGE = Path("report.html")
 _STDOUT = Path("-")
@@ -26,7 +28,7 @@ _SCORE = click.option(
 _TIME = click.option(
     "--time",
     metavar="COLUMN",
-    help="Column of dates or times (in text files: 2013-12-31, 2013-12-31T08:00), for how the gap moved. Default: none.",
+    help="Column of dates or times (as text: 2013-12-31, 2013-12-31T08:00), for the course over time. Default: none.",
 )
 _ZONE = click.option(
     "--time-zone",
@@ -44,7 +46,7 @@ _TOLERANCE = click.option(
     default=0.03,
     show_default=True,
     metavar="GAP",
-    help="Largest gap between mean score and observed rate that does no harm, as a probability: 0.03 is 3 percentage points.",
+    help="Largest gap between mean score and observed rate that does no harm; 0.03 is 3 percentage points.",
 )
 _ALPHA = click.option(
     "--alpha",
@@ -54,7 +56,7 @@ _ALPHA = click.option(
     metavar="LEVEL",
     help="Chance of any false alarm over all segments that the verdicts accept.",
 )
-_TITLE = click.option("--title", metavar="TEXT", help="Title of the page. Default: made from the name of the file.")
+_TITLE = click.option("--title", metavar="TEXT", help="Title of the page. Default: the name of the file.")
 _OUTPUT = click.option(
     "-o",
     "--output",
@@ -78,65 +80,61 @@ _OPEN = click.option("--open", "open_page", is_flag=True, help="Open the page in
     *(given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _OUTPUT, _JSON, _OPEN),
 )
 def report(
-    *,
-    files: tuple[str, ...],
-    output: Path | None,
-    json_output: Path | None,
-    open_page: bool,
-    title: str | None,
-    **arguments: Any,
+    *, files: tuple[str, ...], output: Path | None, json_output: Path | None, open_page: bool, **arguments: Any
 ) -> None:
     """Write an HTML report of FILE: what is wrong with the scores, where, and since when.
 
-    The verdict and the segments, worst first, are printed too. FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON, told by
-    its suffix; several files of one format and globs make one table, and `-` reads CSV from standard input. Only the columns named
-    here are read.
+    The verdict and the segments, worst first, are printed too. FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or
+    JSON, told by its suffix; several files of one format and globs make one table, and `-` reads CSV from standard
+    input. Only the columns named here are read.
 
     Example: calframe report preds.parquet --label late --score p --by carrier --time date -o report.html
     """
     page = _PAGE if output is None and (json_output is None or open_page) else output
     _check_targets(page, json_output, files)
-    result = _reported(files, title=title or _named_after(files), **arguments)
-    if json_output == _STDOUT:
-        emit(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2) + "\n")
-    else:
-        emit(report_view(result))
-    _save(result, [page, None if json_output == _STDOUT else json_output])
-    if open_page and page is not None:
-        _open(page)
+    result = _reported(files, **arguments)
+    _print(result, as_json=json_output == _STDOUT, tolerance=arguments["tolerance"], alpha=arguments["alpha"])
+    for path in (page, json_output):
+        if path not in (None, _STDOUT):
+            _save(result, path)
+    if open_page and page is not None and not webbrowser.open(page.resolve().as_uri()):
+        click.echo(f"Note: found no browser to open {page} with.", err=True)
 
 
 def _check_targets(page: Path | None, json_output: Path | None, files: Sequence[str]) -> None:
     if page is not None:
         check_target(page, suffixes=PAGE_SUFFIXES, sources=files, option="--output")
-    if json_output not in (None, _STDOUT):
+    if json_output is not None and json_output != _STDOUT:
         check_target(json_output, suffixes=(".json",), sources=files, option="--json")
 
 
-def _named_after(files: Sequence[str]) -> str:
-    return "Standard input" if files[0] == STDIN else Path(files[0]).name
-
-
-def _reported(files: tuple[str, ...], *, score: str, by: tuple[str, ...], positive: str | None, **others: Any) -> Any:
-    from calframe._report import report as build
-
-    label = others["label"]
-    with reading(files), waiting("Writing the report"):
-        table = open_input(files, label=label, scores=[score], by=by, weight=others["weight"], time=others["time"])
+def _reported(
+    files: tuple[str, ...], *, score: str, by: tuple[str, ...], positive: str | None, title: str | None, **others: Any
+) -> Report:
+    label, weight, time = others["label"], others["weight"], others["time"]
+    with reading(files), waiting("Computing the report"):
+        table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=time)
         value = positive_value(table, label=label, text=positive)
-        return build(table, score=score, by=list(by) or None, positive=value, **others)
+        return compute(
+            table, score=score, by=list(by) or None, positive=value, title=title or _named_after(files), **others
+        )
 
 
-def _save(result: Any, paths: Sequence[Path | None]) -> None:
-    for path in paths:
-        if path is not None:
-            with waiting(f"Writing {path}"):
-                written = result.save(path)
-            click.echo(f"Wrote {written} ({file_size(written)}).", err=True)
+def _named_after(files: Sequence[str]) -> str:
+    more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+    return ("Standard input" if files[0] == STDIN else Path(files[0]).name) + more
 
 
-def _open(page: Path) -> None:
-    import webbrowser
+def _print(result: Report, *, as_json: bool, tolerance: float, alpha: float) -> None:
+    from calframe._cli._views import report_view  # noqa: PLC0415  rich is for results, not for --help
 
-    if not webbrowser.open(page.resolve().as_uri()):
-        click.echo(f"Note: found no browser to open {page} with.", err=True)
+    if as_json:
+        emit(json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    else:
+        emit(report_view(result, tolerance=tolerance, alpha=alpha))
+
+
+def _save(result: Report, path: Path) -> None:
+    with waiting(f"Writing {path}"):
+        written = result.save(path)
+    click.echo(f"Wrote {written} ({file_size(written)}).", err=True)

@@ -13,7 +13,7 @@ _Parser: TypeAlias = Callable[[pl.Expr], pl.Expr]
 
 _MISSING = ("", "NA", "N/A", "<NA>", "NaN", "nan", "NULL", "null")  # as R, pandas and databases write it
 _BOOLEANS = {"true": True, "false": False}
-_DECIMAL = r"^-?(0|[1-9]\d*)(\.\d+)?$"  # 007 and 1e5 are names, not numbers, in a segment column
+_DECIMAL = r"^-?(0|[1-9]\d{0,14})(\.\d+)?$"  # in a segment column 007, 1e5 and 20 digits are names, not numbers
 _TIME_EXAMPLES = "2013-12-31, 2013-12-31T08:00 or 2013-12-31T08:00+01:00"
 
 

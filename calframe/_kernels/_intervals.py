@@ -19,9 +19,7 @@ def normal_quantile(level: float) -> float:
     return float(special.ndtri(0.5 + level / 2.0))
 
 
-def rate_interval(
-    rate: Floats, n: Floats, *, level: float, method: RateInterval = "wilson"
-) -> tuple[Floats, Floats]:
+def rate_interval(rate: Floats, n: Floats, *, level: float, method: RateInterval = "wilson") -> tuple[Floats, Floats]:
     """Return an interval for a rate observed on (effectively) `n` rows.
 
     Parameters
@@ -78,7 +76,8 @@ def score_test(rate: Floats, expected: Floats, n: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         z = off / spread
     z = np.where(np.isfinite(rate) & (off == 0.0), 0.0, z)  # a certain score that is right is no evidence
-    return 2.0 * special.ndtr(-z)
+    pvalue: Floats = 2.0 * special.ndtr(-z)
+    return pvalue
 
 
 def mean_of_squares_interval(

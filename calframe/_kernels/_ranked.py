@@ -35,4 +35,5 @@ def quantile_bins(weight: Floats, starts: Ints, counts: Ints) -> Ints:
     before -= np.repeat(before[starts], sizes)
     many = np.repeat(counts, sizes).astype(np.float64)
     share = (before + weight / 2.0) / np.repeat(np.where(total > 0, total, 1.0), sizes)
-    return np.minimum(np.floor(many * share), many - 1.0).astype(np.int64)
+    bins: Ints = np.minimum(np.floor(many * share), many - 1.0).astype(np.int64)
+    return bins

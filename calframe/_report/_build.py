@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 
+from calframe._course import read_course
 from calframe._periods import Every
 from calframe._report import _figures as figures
 from calframe._report import _method as how
 from calframe._report import _sentences as sentences
-from calframe._report._course import read_course
-from calframe._report._evidence import (
+from calframe._report._findings import Findings
+from calframe._report._page import Page, Section
+from calframe._report._words import percent, rows, short
+from calframe._report._words import tolerance as tolerance_text
+from calframe._results import SCHEMA_VERSION, json_ready
+from calframe._roles import Roles
+from calframe._segments import (
     Part,
     chance_ece,
     curve_table,
+    fingerprint,
     grouping,
     histogram,
     judge_parts,
@@ -25,11 +30,6 @@ from calframe._report._evidence import (
     score_limit,
     whole,
 )
-from calframe._report._findings import Findings
-from calframe._report._page import Page, Section
-from calframe._report._words import percent, points, rows, short
-from calframe._results import SCHEMA_VERSION, json_ready
-from calframe._roles import Roles
 from calframe._typing import Json
 from calframe._version import __version__
 
@@ -40,8 +40,8 @@ def gather(
     data: Any, roles: Roles, *, every: Every | None, tolerance: float, alpha: float, title: str, engine: Any
 ) -> Findings:
     """Read the table, one aggregate per grouping and one over time, and put the findings together."""
-    parts = [read_part(data, replace(roles, by=(column,)), engine=engine)[0] for column in roles.by]
-    overall = whole(parts[0]) if parts else read_part(data, roles, engine=engine)[0]
+    parts = [read_part(data, replace(roles, by=(column,)), engine=engine) for column in roles.by]
+    overall = whole(parts[0]) if parts else read_part(data, roles, engine=engine)
     judged = judge_parts(parts, tolerance=tolerance, alpha=alpha) if parts else []
     groupings = tuple(
         grouping(part, found, overall, column=column, alpha=alpha)
@@ -70,7 +70,7 @@ def gather(
         comparisons=sum(found.comparisons for found in judged),
         course=course,
         counts=_counts(overall),
-        fingerprint=_fingerprint(parts or [overall]),
+        fingerprint=fingerprint(parts or [overall]),
     )
 
 
@@ -84,7 +84,7 @@ def page(findings: Findings, *, arguments: dict[str, object]) -> Page:
         actions=sentences.actions(findings),
         sections=_sections(findings),
         method=how.method(findings),
-        call=how.call(findings, arguments),
+        call=how.call(arguments),
         provenance=how.provenance(findings),
         version=__version__,
         result=result(findings),
@@ -166,7 +166,7 @@ def _meta(findings: Findings) -> str:
     parts.append(f"score column {short(roles.scores[0])}, label column {short(roles.label)}")
     if roles.weight is not None:
         parts.append(f"weighted by {short(roles.weight)}")
-    parts.append(f"tolerance ±{points(findings.tolerance, sign=False)}")
+    parts.append(f"tolerance {tolerance_text(findings.tolerance)}")
     return " · ".join(parts)
 
 
@@ -181,13 +181,3 @@ def _counts(overall: Part) -> dict[str, int]:
         "invalid": invalid,
         "zero_weight": zero,
     }
-
-
-def _fingerprint(parts: list[Part]) -> str:
-    """Return a hash of row counts per segment and fine score bin: equal tables give equal ones on every engine."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update("\x1f".join(part.names).encode())
-        for values in (part.cells.starts, part.bin, np.rint(part.cells.sums["n"]).astype(np.int64), part.n_missing):
-            digest.update(np.ascontiguousarray(values, dtype="<i8").tobytes())
-    return digest.hexdigest()[:16]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import altair as alt
 import polars as pl
 
 from calframe import _charts as charts
+from calframe._course import Course
+from calframe._report import _captions as captions
 from calframe._report import _titles as titles
-from calframe._report._course import Course
-from calframe._report._evidence import HEAT_ROWS, Grouping
 from calframe._report._findings import Findings
 from calframe._report._page import Figure, TextTable
-from calframe._report._words import count, interval, percent, points, pvalue, rounded_up, rows, short
+from calframe._report._words import count, interval, percent, points, pvalue, rounded_up, rows, short, signed_count
+from calframe._segments import Grouping
 from calframe._verdicts import WORDS
 
 WIDE, NARROW = 952, 326
@@ -45,18 +46,13 @@ def forest_figure(findings: Findings, grouping: Grouping, *, number: int) -> Fig
         pl.Series("text_n", [count(n) for n in shown["n"]]),
         pl.Series("text_verdict", [" ".join(WORDS[v]) for v in shown["verdict"]]),
     ).rename({"gap_low": "low", "gap_high": "high", "simultaneous_low": "sim_low", "simultaneous_high": "sim_high"})
-    tolerance = points(findings.tolerance, sign=False)
-    level = f"{100 * (1 - findings.alpha):g}%"
     return _figure(
         f"forest-{number}",
         titles.forest_title(grouping),
-        f"Each row is a segment of {short(grouping.column)}, worst first. Dot: gap between what the scores said and what happened. "
-        f"Thick line: {level} interval; thin line: the same, widened for {findings.comparisons} comparisons. "
-        f"Grey zone: the ±{tolerance} tolerance set for this report.",
+        captions.forest_caption(findings, grouping),
         lambda width: charts.forest(drawn, tolerance=findings.tolerance, width=width),
-        _segment_numbers(findings, grouping),
-        note="A verdict needs the whole thin line outside the grey zone (clear gap) or inside it (within tolerance). "
-        "Anything else is reported as undecided, not as fine." + _left_out(table.height, shown.height),
+        _segment_numbers(grouping),
+        note=_joined(captions.FOREST_NOTE, captions.left_out_note(table.height, shown.height)),
     )
 
 
@@ -73,11 +69,10 @@ def heat_figure(findings: Findings, grouping: Grouping, *, number: int) -> Figur
     return _figure(
         f"heat-{number}",
         titles.heat_title(grouping, alpha=findings.alpha),
-        f"Gap in percentage points for each segment of {short(grouping.column)} and score range. Orange: the scores say more than happens; "
-        f"blue: they say less. Strong and bold: the cell's own interval excludes zero; ‘·’: fewer than {HEAT_ROWS} rows, not shown.",
+        captions.heat_caption(grouping),
         lambda width: charts.heatmap(drawn, segments=order, ranges=list(grouping.ranges), width=width),
         text_table((grouping.column, "score range", "rows", "gap"), numbers),
-        note=_left_out(grouping.segments.height, len(order)).strip() or None,
+        note=_joined(captions.left_out_note(grouping.segments.height, len(order))),
     )
 
 
@@ -85,7 +80,6 @@ def reliability_figure(findings: Findings) -> Figure:
     """Return the reliability diagram of all rows, with gap strip and histogram."""
     curve = findings.curve
     drawn = _described(curve)
-    used, bins = findings.counts["used"], curve.height
     numbers = [
         (
             percent(r["mean_score"]),
@@ -96,32 +90,14 @@ def reliability_figure(findings: Findings) -> Figure:
         )
         for r in curve.iter_rows(named=True)
     ]
-    level = f"{100 * (1 - findings.alpha):g}%"
-    error = (
-        f"ECE {points(findings.overall['ece'], sign=False)}. Right scores would still show about {points(findings.chance, sign=False)} "
-        f"with these rows (95th percentile {points(findings.chance_high, sign=False)}): "
-    )
-    error += (
-        "the reading is within chance."
-        if findings.overall["ece"] <= findings.chance_high
-        else "only what lies above that is real."
-    )
     return _figure(
         "reliability",
         titles.curve_title(curve, name="All rows together"),
-        f"{rows(used)} in {bins} bins of about equal size. Dots on the dashed line would be perfect; the strip below enlarges how far off each is.",
+        captions.curve_caption(findings),
         lambda width: charts.reliability(drawn, findings.histogram, width=min(width, 540), limit=findings.limit),
         text_table(("said", "happened", "right scores would show", "rows", "gap"), numbers),
-        aside=(
-            (
-                "Shaded band",
-                f"Where {level} of dots would land if the scores were right. A dot inside it is no evidence of a problem.",
-            ),
-            ("Coloured dot", "Outside the band: orange, it happens less often than said; blue, more often."),
-            ("Line on a dot", f"{level} interval for the observed rate in that bin."),
-            ("Error in one number", error),
-        ),
-        note=None if findings.limit == 1.0 else f"Axes end at {percent(findings.limit)}, above nearly all scores.",
+        aside=captions.curve_aside(findings),
+        note=captions.curve_note(findings),
     )
 
 
@@ -151,11 +127,10 @@ def panels_figure(findings: Findings, grouping: Grouping, *, number: int) -> Fig
     return _figure(
         f"panels-{number}",
         titles.panels_title(grouping, drawn_names),
-        f"One panel per segment of {short(grouping.column)}, worst first; up is ‘happens more often than said’. Grey line: all rows together. "
-        "Bins are fewer where there are fewer rows.",
+        captions.panels_caption(grouping),
         lambda width: charts.multiples(curves, overall, panels, width=width, limit=findings.limit),
         text_table((grouping.column, "said", "happened", "rows"), numbers),
-        note=_left_out(grouping.segments.height, table.height).strip() or None,
+        note=_joined(captions.left_out_note(grouping.segments.height, table.height)),
     )
 
 
@@ -181,20 +156,21 @@ def course_figure(findings: Findings, course: Course) -> Figure:
         )
         for r in course.table.iter_rows(named=True)
     ]
-    zone = f"Days are those of {course.zone}. " if course.zone else ""
-    undated = f" {rows(course.undated)} without a date are not here." if course.undated else ""
     return _figure(
         "course",
         titles.course_title(course),
-        f"Gap per period ({course.every}), all rows, with its {100 * (1 - findings.alpha):g}% interval. {zone}A period is marked only if it differs "
-        f"from zero after correction for {course.comparisons} looks. Grey zone: ±{points(findings.tolerance, sign=False)} tolerance.",
+        captions.course_caption(findings, course),
         lambda width: charts.timeline(drawn, tolerance=findings.tolerance, width=width),
         text_table(("period", "rows", "said", "happened", "gap", "interval (pp)"), numbers),
-        note=((_left_out(course.table.height, shown.height, what="earlier periods") + undated).strip()) or None,
+        note=_joined(_earlier(course.table.height, shown.height), captions.undated_note(course)),
     )
 
 
-def text_table(columns: tuple[str, ...], body: list[tuple[str, ...]]) -> TextTable:
+def _earlier(total: int, shown: int) -> str:
+    return captions.left_out_note(total, shown, what="earlier periods")
+
+
+def text_table(columns: tuple[str, ...], body: Sequence[tuple[str, ...]]) -> TextTable:
     """Return a table as text, with its CSV; very long ones are cut, and say so."""
     shown = body[:_MOST_TABLE_ROWS]
     if len(body) > len(shown):
@@ -221,7 +197,7 @@ def _figure(
     )
 
 
-def _segment_numbers(findings: Findings, grouping: Grouping) -> TextTable:
+def _segment_numbers(grouping: Grouping) -> TextTable:
     columns = (
         grouping.column, "rows", "missing", "said", "happened", "gap", "interval (pp)", "widened (pp)", "adjusted p",
         "net rows mis-stated", "Brier", "ECE", "ECE of right scores", "verdict", "rows needed",
@@ -237,7 +213,7 @@ def _segment_numbers(findings: Findings, grouping: Grouping) -> TextTable:
             interval(r["gap_low"], r["gap_high"]),
             interval(r["simultaneous_low"], r["simultaneous_high"]),
             pvalue(r["pvalue_adjusted"]),
-            "–" if r["net"] is None else f"{r['net']:+,.0f}".replace("-", "−").replace("+0", "0").replace("−0", "0"),
+            signed_count(r["net"]),
             "–" if r["brier"] is None else f"{r['brier']:.4f}",
             points(r["ece"], sign=False),
             points(r["ece_expected"], sign=False),
@@ -252,10 +228,10 @@ def _segment_numbers(findings: Findings, grouping: Grouping) -> TextTable:
 def _segment_description(findings: Findings, row: dict[str, Any]) -> str:
     if row["n"] == 0:
         return f"{row['segment']}: no usable rows."
-    level = f"{100 * (1 - findings.alpha):g}%"
     return (
-        f"{row['segment']}: said {percent(row['mean_score'])}, happened {percent(row['rate'])}, gap {points(row['gap'])} "
-        f"({level} interval {interval(row['gap_low'], row['gap_high'])}), {rows(row['n'])}. {WORDS[row['verdict']][1]}."
+        f"{row['segment']}: said {percent(row['mean_score'])}, happened {percent(row['rate'])}, gap "
+        f"{points(row['gap'])} ({captions.level(findings)} interval {interval(row['gap_low'], row['gap_high'])}), "
+        f"{rows(row['n'])}. {WORDS[row['verdict']][1]}."
     )
 
 
@@ -268,8 +244,8 @@ def _cell_description(row: dict[str, Any]) -> str:
 def _described(curve: pl.DataFrame) -> pl.DataFrame:
     name = "segment" if "segment" in curve.columns else None
     texts = [
-        f"{row[name] + ': ' if name else ''}said {percent(row['mean_score'])}, happened {percent(row['rate'])} of {rows(row['n'])}; "
-        f"right scores would show {percent(row['band_low'])} to {percent(row['band_high'])}"
+        f"{row[name] + ': ' if name else ''}said {percent(row['mean_score'])}, happened {percent(row['rate'])} of "
+        f"{rows(row['n'])}; right scores would show {percent(row['band_low'])} to {percent(row['band_high'])}"
         for row in curve.iter_rows(named=True)
     ]
     return curve.with_columns(pl.Series("description", texts, dtype=pl.String))
@@ -284,10 +260,9 @@ def _mark(row: dict[str, Any]) -> str:
     return "" if row["state"] == "in" else f"{WORDS[row['state']][0]} {points(row['gap'], unit=False)}"
 
 
-def _left_out(total: int, shown: int, *, what: str = "segments") -> str:
-    if total == shown:
-        return ""
-    return f" {total - shown:,} more {what} are not drawn; they are in the table below and in the report's data."
+def _joined(*notes: str) -> str | None:
+    """Return the notes that say something, as one; None where none does."""
+    return " ".join(note for note in notes if note) or None
 
 
 def _plain(text: str) -> str:

@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from calframe._report._course import Course
-from calframe._report._evidence import Grouping
+from calframe._course import Course
 from calframe._roles import Roles
+from calframe._segments import Grouping
 from calframe._typing import VerdictName
 from calframe._verdicts import CLEAR, LEANS
 

@@ -7,45 +7,47 @@ import os
 import platform
 from importlib.metadata import version
 
-from calframe._report._evidence import CURVE_ROWS, ECE_BINS, HEAT_ROWS
 from calframe._report._findings import Findings
-from calframe._report._words import count, points, rows
+from calframe._report._words import count, rows, tolerance
+from calframe._segments import CURVE_ROWS, ECE_BINS, HEAT_ROWS
 from calframe._verdicts import MIN_EVENTS, MIN_ROWS
 from calframe._version import __version__
+
+_GAP = (
+    "Mean score minus observed rate, in percentage points. Positive: the scores say too much. Segments are ranked by "
+    "verdict, then by rows times gap, not by Brier score or log loss, which also move with the rate."
+)
+_SMALL = (
+    f"Under {MIN_ROWS} rows or {MIN_EVENTS} positives or negatives a segment is listed and never judged. Curves have "
+    f"at least {CURVE_ROWS} rows a bin where they can; heatmap cells under {HEAT_ROWS} rows show no number."
+)
+_CHANCE = (
+    f"ECE: mean absolute gap over {ECE_BINS} bins of equal width, closed on the left. Beside it, in closed form, what "
+    "scores that are all right would show. Bands: the central part of the Binomial matched to mean and variance of "
+    "each bin."
+)
+_LIMITS = (
+    "Calibration says nothing about who was scored, whether the outcome itself is fair, or groups that are not in "
+    "the table. It is not a legal finding."
+)
 
 
 def method(findings: Findings) -> tuple[tuple[str, str], ...]:
     """Return the paragraphs of the method."""
-    level, tolerance = f"{100 * (1 - findings.alpha):g}%", points(findings.tolerance, sign=False)
-    fixed = [
-        ("Gap", "Mean score minus observed rate, in percentage points. Positive: the scores say too much. Segments are ranked by verdict, then by rows times gap, "
-                "not by Brier score or log loss, which also move with the rate."),
-        ("Intervals and tests", f"The {level} interval of a gap mirrors the Wilson interval of the rate, with the scores held fixed; the p-value is that of the score "
-                                "test which this interval inverts. Both are cautious where the scores of a segment differ widely."),
-        ("Several segments at once", f"Widened intervals hold together over all {findings.comparisons} judged segments of all groupings (Šidák); p-values are adjusted "
-                                     "by Holm over the same. Cells of the heatmap are not corrected and carry no verdict."),
-        ("Verdicts", f"Clear gap: the widened interval lies beyond ±{tolerance}. Within tolerance: it lies inside. Leaning: neither, but the adjusted p-value is below "
-                     f"{findings.alpha:g}. Otherwise undecided: no evidence of a gap is not evidence of none."),
-        ("Small segments", f"Under {MIN_ROWS} rows or {MIN_EVENTS} positives or negatives a segment is listed and never judged. Curves have at least {CURVE_ROWS} rows a bin "
-                           f"where they can; heatmap cells under {HEAT_ROWS} rows show no number."),
-        ("Calibration error and chance", f"ECE: mean absolute gap over {ECE_BINS} bins of equal width, closed on the left. Beside it, in closed form, what scores that are "
-                                         "all right would show. Bands: the central region of the Binomial matched to mean and variance of each bin."),
+    return (
+        ("Gap", _GAP),
+        ("Intervals and tests", _intervals(findings)),
+        ("Several segments at once", _several(findings)),
+        ("Verdicts", _verdicts(findings)),
+        ("Small segments", _SMALL),
+        ("Calibration error and chance", _CHANCE),
         ("Rows", _rows_text(findings)),
-    ]  # fmt: skip
-    over_time = (
-        ("Over time", f"Periods of {findings.course.every} in {findings.course.zone or 'plain local time'}. A shift is named only for an unbroken run of marked periods to "
-                      "the end whose gap, taken together, lies beyond the tolerance.")
-        if findings.course is not None
-        else ("Over time", "No time column was given, so nothing is said about when.")
-    )  # fmt: skip
-    limits = (
-        "What this cannot show",
-        "Calibration says nothing about who was scored, whether the outcome itself is fair, or groups that are not in the table. It is not a legal finding.",
+        ("Over time", _over_time(findings)),
+        ("What this cannot show", _LIMITS),
     )
-    return (*fixed, over_time, limits)
 
 
-def call(findings: Findings, arguments: dict[str, object]) -> str:
+def call(arguments: dict[str, object]) -> str:
     """Return the call that makes the report again; only what differs from the defaults."""
     inner = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     return f'calframe.report(data, {inner}).save("report.html")'
@@ -55,17 +57,52 @@ def provenance(findings: Findings) -> str:
     """Return where the report comes from: counts, fingerprint, versions, time."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("polars", "pandas", "numpy", "altair"))
     return (
-        f"{rows(findings.counts['rows'])} read, {count(findings.counts['used'])} used; fingerprint of the counts in every cell "
-        f"{findings.fingerprint}. Made {_now():%Y-%m-%d %H:%M} UTC with calframe {__version__}, {libraries}, "
-        f"Python {platform.python_version()}. No random numbers were used. This file holds no row of the table and loads nothing from the network."
+        f"{rows(findings.counts['rows'])} read, {count(findings.counts['used'])} used; fingerprint of the counts in "
+        f"every cell {findings.fingerprint}. Made {_now():%Y-%m-%d %H:%M} UTC with calframe {__version__}, "
+        f"{libraries}, Python {platform.python_version()}. No random numbers were used. This file holds no row of "
+        "the table and loads nothing from the network."
+    )
+
+
+def _intervals(findings: Findings) -> str:
+    return (
+        f"The {100 * (1 - findings.alpha):g}% interval of a gap mirrors the Wilson interval of the rate, with the "
+        "scores held fixed; the p-value is that of the score test which this interval inverts. Both are cautious "
+        "where the scores of a segment differ widely."
+    )
+
+
+def _several(findings: Findings) -> str:
+    return (
+        f"Widened intervals hold together over all {findings.comparisons} judged segments of all groupings (Šidák); "
+        "p-values are adjusted by Holm over the same. Cells of the heatmap are not corrected and carry no verdict."
+    )
+
+
+def _verdicts(findings: Findings) -> str:
+    return (
+        f"Clear gap: the widened interval lies beyond {tolerance(findings.tolerance)}. Within tolerance: it lies "
+        f"inside. Leaning: neither, but the adjusted p-value is below {findings.alpha:g}. Otherwise undecided: no "
+        "evidence of a gap is not evidence of none."
+    )
+
+
+def _over_time(findings: Findings) -> str:
+    if findings.roles.time is None:
+        return "No time column was given, so nothing is said about when."
+    if findings.course is None:
+        return f"No row has a date in {findings.roles.time}, so nothing is said about when."
+    return (
+        f"Periods of {findings.course.every}, days as in {findings.course.zone or 'the column itself'}. A shift is "
+        "named only for an unbroken run of marked periods to the end whose gap, taken together, lies beyond the "
+        "tolerance."
     )
 
 
 def _rows_text(findings: Findings) -> str:
     counts = findings.counts
-    parts = [
-        f"{rows(counts['rows'])} read, {count(counts['used'])} used, {count(counts['missing'])} without label, score or weight"
-    ]
+    parts = [f"{rows(counts['rows'])} read", f"{count(counts['used'])} used"]
+    parts.append(f"{count(counts['missing'])} without label, score or weight")
     if findings.roles.invalid == "drop":
         parts.append(f"{count(counts['invalid'])} left out as invalid")
     if findings.roles.weight is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from calframe._report._findings import Findings, Segment, State
 from calframe._report._page import Action, Headline, Tile
 from calframe._report._words import (
@@ -14,6 +16,7 @@ from calframe._report._words import (
     rounded_up,
     rows,
     short,
+    tolerance,
     whole_points,
 )
 from calframe._typing import Tone
@@ -94,7 +97,10 @@ def actions(findings: Findings) -> tuple[Action, ...]:
     return tuple(found) or (
         Action(
             what="Nothing to do now.",
-            why=f"All that could be judged is within ±{points(findings.tolerance, sign=False)}. Judge again when new outcomes are in.",
+            why=(
+                f"All that could be judged is within {tolerance(findings.tolerance)}. Judge again when new outcomes "
+                "are in."
+            ),
         ),
     )
 
@@ -131,11 +137,11 @@ def _gap_tile(findings: Findings) -> Tile:
         "over": "beyond",
         "under": "beyond",
     }.get(row["verdict"], "not clearly inside")
-    tolerance = points(findings.tolerance, sign=False)
+    zone = tolerance(findings.tolerance)
     return Tile(
         name="Overall gap, said − happened",
         big=points(row["gap"]),
-        small=f"{_level(findings)} CI {interval(row['gap_low'], row['gap_high'])}; {place} the ±{tolerance} tolerance",
+        small=f"{_level(findings)} CI {interval(row['gap_low'], row['gap_high'])}; {place} the {zone} tolerance",
         tone=_tone(row["verdict"]),
     )
 
@@ -219,15 +225,21 @@ def _recalibrate(findings: Findings) -> list[Action]:
     return found
 
 
-def _misstated(findings: Findings, row: dict[str, float]) -> str:
+def _misstated(findings: Findings, row: dict[str, Any]) -> str:
     text = (
         f"The scores {'over' if row['gap'] > 0 else 'under'}state by {points(row['gap'], sign=False)} "
         f"({_level(findings)} CI {interval(row['gap_low'], row['gap_high'])})"
     )
     if findings.roles.weight is not None:
-        return f"{text}: {percent(row['mean_score'])} said, {percent(row['rate'])} happened, by weight, over {rows(row['n'])}."
+        return (
+            f"{text}: {percent(row['mean_score'])} said, {percent(row['rate'])} happened, by weight, over "
+            f"{rows(row['n'])}."
+        )
     predicted = row["mean_score"] * row["n"]
-    return f"{text}: of {rows(row['n'])}, {count(predicted)} positives were predicted and {count(row['positives'])} happened."
+    return (
+        f"{text}: of {rows(row['n'])}, {count(predicted)} positives were predicted and {count(row['positives'])} "
+        "happened."
+    )
 
 
 def _drift(findings: Findings) -> list[Action]:
@@ -257,11 +269,12 @@ def _watch(findings: Findings) -> list[Action]:
     return [Action(what="Watch these:", why=why)]
 
 
-def _leaning(findings: Findings, row: dict[str, float]) -> str:
+def _leaning(findings: Findings, row: dict[str, Any]) -> str:
     return (
-        f"It leans {'over' if row['gap'] > 0 else 'under'} by {points(row['gap'], sign=False)}, more than chance would do "
-        f"(adjusted p {pvalue(row['pvalue_adjusted'])}), but it may still be inside the ±{points(findings.tolerance, sign=False)} "
-        f"tolerance (widened interval {interval(row['simultaneous_low'], row['simultaneous_high'])})."
+        f"It leans {'over' if row['gap'] > 0 else 'under'} by {points(row['gap'], sign=False)}, more than chance "
+        f"would do (adjusted p {pvalue(row['pvalue_adjusted'])}), but it may still be inside the "
+        f"{tolerance(findings.tolerance)} tolerance (widened interval "
+        f"{interval(row['simultaneous_low'], row['simultaneous_high'])})."
     )
 
 
@@ -274,7 +287,7 @@ def _undecided(findings: Findings) -> list[Action]:
     return [Action(what="Do not report these as fine:", why=f"{_some(names)} cannot be judged either way yet.")]
 
 
-def _needs(row: dict[str, float]) -> str:
+def _needs(row: dict[str, Any]) -> str:
     if row["verdict"] == "few":
         few = row["n"] < MIN_ROWS
         floor = f"{MIN_ROWS} needed" if few else f"{MIN_EVENTS} of each outcome needed"
@@ -287,7 +300,10 @@ def _missing(findings: Findings) -> list[Action]:
     missing, total = findings.counts["missing"], findings.counts["rows"]
     if total == 0 or missing < _MANY_MISSING * total:
         return []
-    why = f"They are {percent(missing / total)} of the table and in no number here; if they differ from the rest, so may the verdict."
+    why = (
+        f"They are {percent(missing / total)} of the table and in no number here; if they differ from the rest, so "
+        "may the verdict."
+    )
     return [Action(what=f"Find out why {rows(missing)} have no label, score or weight.", why=why)]
 
 

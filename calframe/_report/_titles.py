@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from calframe._report._course import Course
-from calframe._report._evidence import Grouping
+from calframe._course import Course
 from calframe._report._findings import Segment
 from calframe._report._sentences import name_of
 from calframe._report._words import percent, points, short, whole_points
+from calframe._segments import Grouping
 from calframe._verdicts import CLEAR
 
 
@@ -52,8 +52,8 @@ def curve_title(curve: pl.DataFrame, *, name: str) -> str:
     out = curve.filter(pl.col("state") != "in")
     if not out.height:
         return f"{name}: all {curve.height} bins lie where right scores would put them"
-    largest = float(out["gap"].abs().max() or 0.0)  # type: ignore[arg-type]
-    low, high = float(out["mean_score"].min() or 0.0), float(out["mean_score"].max() or 0.0)  # type: ignore[arg-type]
+    scores = out["mean_score"].to_list()
+    largest, low, high = max(map(abs, out["gap"].to_list())), min(scores), max(scores)
     where = (
         f"at scores around {percent(low)}" if out.height == 1 else f"at scores from {percent(low)} to {percent(high)}"
     )
@@ -78,11 +78,14 @@ def panels_title(grouping: Grouping, drawn: list[str]) -> str:
     worst = grouping.segments.row(0, named=True)
     own = bins.filter(pl.col("segment") == worst["segment"])
     others = bins.filter(pl.col("segment") != worst["segment"])
+    some = bins.filter(pl.col("out") > 0).height
     if worst["verdict"] in CLEAR and own.height:
         name = name_of(Segment(column=grouping.column, row=worst))
         text = f"{name} is outside its band in {own['out'][0]} of {own['bins'][0]} bins"
-        return text if not others.height else f"{text}; no other segment here in more than {others['out'].max()}"
-    some = bins.filter(pl.col("out") > 0).height
+        most = int(others["out"].to_numpy().max()) if others.height else 0
+        if others.height and most < own["out"][0]:
+            return f"{text}; no other segment here in more than {most}"
+        return f"{text}; {some} of {bins.height} segments here have bins outside" if others.height else text
     return f"{some} of {bins.height} segments have a bin outside their band; one in twenty bins would be by chance"
 
 
@@ -101,5 +104,8 @@ def course_title(course: Course) -> str:
             else "There is only one period"
         )
     largest = marked.row(marked["gap"].abs().arg_max() or 0, named=True)
-    text = f"{marked.height} of {course.table.height} periods stand out, {largest['label']} the most with {points(largest['gap'])}"
+    text = (
+        f"{marked.height} of {course.table.height} periods stand out, {largest['label']} the most with "
+        f"{points(largest['gap'])}"
+    )
     return f"{text}; no lasting shift beyond the tolerance"

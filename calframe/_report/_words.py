@@ -23,6 +23,17 @@ def points(value: float | None, *, sign: bool = True, unit: bool = True) -> str:
     return f"{head if sign else ''}{text}{' pp' if unit else ''}"
 
 
+def tolerance(value: float) -> str:
+    """Return the tolerance as it was set.
+
+    Examples
+    --------
+    >>> tolerance(0.03), tolerance(0.025)
+    ('±3 pp', '±2.5 pp')
+    """
+    return f"±{round(value * 100, 6):g} pp"
+
+
 def whole_points(value: float) -> str:
     """Return the size of a gap in words: whole points from 2 on, one decimal below.
 
@@ -73,6 +84,20 @@ def count(value: float) -> str:
     '3,566'
     """
     return f"{value:,.0f}"
+
+
+def signed_count(value: float | None) -> str:
+    """Return a number of rows with its sign.
+
+    Examples
+    --------
+    >>> signed_count(276.4), signed_count(-0.2), signed_count(-1200)
+    ('+276', '0', '−1,200')
+    """
+    if value is None:
+        return "–"
+    sign = "" if round(value) == 0 else MINUS if value < 0 else "+"
+    return f"{sign}{count(abs(value))}"
 
 
 def rows(value: float) -> str:

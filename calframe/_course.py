@@ -106,7 +106,11 @@ def _totals(groups: Groups, index: Ints, count: int) -> dict[str, Floats]:
     """Sum the terms of segments by an index; -1 belongs nowhere."""
     known = index >= 0
     names = ("n", "w", *_TERMS)
-    return {name: np.bincount(index[known], weights=groups.cells.total(name)[known], minlength=count) for name in names}
+    return {name: _binned_sum(index[known], groups.cells.total(name)[known], count) for name in names}
+
+
+def _binned_sum(index: Ints, values: Floats, count: int) -> Floats:
+    return np.asarray(np.bincount(index, weights=values, minlength=count), dtype=np.float64)
 
 
 def _judge(groups: Groups, periods: Periods, *, tolerance: float, alpha: float) -> Judged:

@@ -1,8 +1,10 @@
-"""The numbers behind a report: one aggregate per grouping on a fine score grid, one over time, then local arrays."""
+"""Segments on a fine score grid: one aggregate per grouping, then verdicts, curves and score ranges from it."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -93,17 +95,15 @@ class Grouping:
     empty: tuple[str, ...]
 
 
-def read_part(data: Any, roles: Roles, *, engine: Any) -> tuple[Part, Table]:
+def read_part(data: Any, roles: Roles, *, engine: Any) -> Part:
     """Run the aggregate of one grouping."""
     bins = Bins.of_count(FINE, closed="left")
     table = open_table(data, roles, bins=bins)
     groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=bins), engine=engine), _TERMS)
-    names, empty = ("All rows",), ()
-    if table.keys:
-        names = unique_names(list(keys_as_text(groups, table.keys[0])))
-        empty = tuple(empty_categories(table, groups, table.keys[0]))
-    part = _part(groups, names, empty)
-    return (part if not table.keys else _in_declared_order(part, table)), table
+    if not table.keys:
+        return _part(groups, ("All rows",), ())
+    names = unique_names(list(keys_as_text(groups, table.keys[0])))
+    return _in_declared_order(_part(groups, names, tuple(empty_categories(table, groups, table.keys[0]))), table)
 
 
 def unique_names(values: list[str | None]) -> tuple[str, ...]:
@@ -131,9 +131,7 @@ def unique_names(values: list[str | None]) -> tuple[str, ...]:
 def whole(part: Part) -> Part:
     """Return all segments of a part as one."""
     present, place = np.unique(part.bin, return_inverse=True)
-    sums = {
-        name: np.bincount(place, weights=values, minlength=len(present)) for name, values in part.cells.sums.items()
-    }
+    sums = {name: _added(place, values) for name, values in part.cells.sums.items()}
     counts = [np.array([counts.sum()]) for counts in (part.n, part.n_missing, part.n_invalid, part.n_zero)]
     return Part(
         names=("All rows",),
@@ -158,7 +156,7 @@ def judge_parts(parts: list[Part], *, tolerance: float, alpha: float) -> list[Ju
         alpha=alpha,
     )
     ends = np.cumsum([0, *(len(part.names) for part in parts)])
-    return [together.part(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [together.part(int(a), int(b)) for a, b in pairwise(ends)]
 
 
 def grouping(part: Part, judged: Judged, overall: Part, *, column: str, alpha: float) -> Grouping:
@@ -248,6 +246,20 @@ def chance_ece(part: Part) -> tuple[float, float]:
     total = max(float(sums["w"].sum()), 1e-300)
     spread = float(np.sqrt(chance_spread(gaps, sums["w2_variance"]).sum()))
     return float(gaps.sum()) / total, (float(gaps.sum()) + _NORMAL_95 * spread) / total
+
+
+def fingerprint(parts: list[Part]) -> str:
+    """Return a hash of row counts per segment and fine score bin: equal tables give equal ones on every engine."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update("\x1f".join(part.names).encode())
+        for values in (part.cells.starts, part.bin, np.rint(part.cells.sums["n"]).astype(np.int64), part.n_missing):
+            digest.update(np.ascontiguousarray(values, dtype="<i8").tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _added(place: Ints, values: Floats) -> Floats:
+    return np.asarray(np.bincount(place, weights=values), dtype=np.float64)
 
 
 def _part(groups: Groups, names: tuple[str, ...], empty: tuple[str, ...]) -> Part:
@@ -350,4 +362,4 @@ def _range_names(edges: Floats) -> tuple[str, ...]:
         texts = [f"{edge * 100:.{decimals}f}" for edge in edges]
         if len(set(texts)) == len(texts):
             break
-    return tuple(f"{low}–{high}%" for low, high in zip(texts[:-1], texts[1:], strict=True))
+    return tuple(f"{low}–{high}%" for low, high in pairwise(texts))

@@ -1,0 +1,35 @@
+"""Checks of options that several verbs share."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from calframe._errors import ArgumentError
+from calframe._typing import RateInterval, Strategy
+
+
+def check_level(level: float | None) -> None:
+    """Raise unless a confidence level lies in (0, 1)."""
+    if level is not None and not 0.0 < level < 1.0:
+        hint = f" For {level:g} percent pass {level / 100:g}." if 1.0 <= level < 100.0 else ""
+        msg = f"confidence_level must lie between 0 and 1, for example 0.95; got {level!r}.{hint}"
+        raise ArgumentError(msg)
+
+
+def check_strategy(strategy: str) -> None:
+    """Raise unless `strategy` is known."""
+    if strategy not in get_args(Strategy):
+        raise ArgumentError.from_choice("strategy", strategy, get_args(Strategy))
+
+
+def check_interval(interval: str | None) -> None:
+    """Raise unless the interval of a rate is known."""
+    if interval is not None and interval not in get_args(RateInterval):
+        raise ArgumentError.from_choice("interval", interval, get_args(RateInterval))
+
+
+def check_clip(clip: float | None) -> None:
+    """Raise unless `clip` is a small distance from 0 and 1."""
+    if clip is not None and not 0.0 < clip < 0.5:
+        msg = f"clip must lie between 0 and 0.5, for example 1e-15; got {clip!r}."
+        raise ArgumentError(msg)

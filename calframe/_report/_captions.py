@@ -1,0 +1,99 @@
+"""How to read each figure: the grey lines under the titles and beside the charts."""
+
+from __future__ import annotations
+
+from calframe._course import Course
+from calframe._report._findings import Findings
+from calframe._report._words import percent, points, rows, short, tolerance
+from calframe._segments import HEAT_ROWS, Grouping
+
+FOREST_NOTE = (
+    "A verdict needs the whole thin line outside the grey zone (clear gap) or inside it (within tolerance). "
+    "Anything else is reported as undecided, not as fine."
+)
+
+
+def level(findings: Findings) -> str:
+    """Return the confidence level of the report's intervals."""
+    return f"{100 * (1 - findings.alpha):g}%"
+
+
+def forest_caption(findings: Findings, grouping: Grouping) -> str:
+    """Explain the forest plot."""
+    return (
+        f"Each row is a segment of {short(grouping.column)}, worst first. Dot: gap between what the scores said and "
+        f"what happened. Thick line: {level(findings)} interval; thin line: the same, widened for "
+        f"{findings.comparisons} comparisons. Grey zone: the {tolerance(findings.tolerance)} tolerance set for this "
+        "report."
+    )
+
+
+def heat_caption(grouping: Grouping) -> str:
+    """Explain the heatmap."""
+    return (
+        f"Gap in percentage points for each segment of {short(grouping.column)} and score range. Orange: the scores "
+        "say more than happens; blue: they say less. Strong and bold: the cell's own interval excludes zero; ‘·’: "
+        f"fewer than {HEAT_ROWS} rows, not shown."
+    )
+
+
+def curve_caption(findings: Findings) -> str:
+    """Explain the reliability diagram."""
+    return (
+        f"{rows(findings.counts['used'])} in {findings.curve.height} bins of about equal size. Dots on the dashed line "
+        "would be perfect; the strip below enlarges how far off each is."
+    )
+
+
+def curve_aside(findings: Findings) -> tuple[tuple[str, str], ...]:
+    """Explain the marks of the reliability diagram, and set the ECE beside chance."""
+    ece = findings.overall["ece"]
+    error = "There are no rows to measure."
+    if ece is not None:
+        reading = "the reading is within chance" if ece <= findings.chance_high else "only what lies above that is real"
+        error = (
+            f"ECE {points(ece, sign=False)}. Right scores would still show about {points(findings.chance, sign=False)} "
+            f"with these rows (95th percentile {points(findings.chance_high, sign=False)}): {reading}."
+        )
+    band = f"Where {level(findings)} of dots would land if the scores were right. A dot inside it is no evidence."
+    return (
+        ("Shaded band", band),
+        ("Coloured dot", "Outside the band: orange, it happens less often than said; blue, more often."),
+        ("Line on a dot", f"{level(findings)} interval for the observed rate in that bin."),
+        ("Error in one number", error),
+    )
+
+
+def curve_note(findings: Findings) -> str | None:
+    """Say where the axes end, if not at 100%."""
+    return None if findings.limit == 1.0 else f"Axes end at {percent(findings.limit)}, above nearly all scores."
+
+
+def panels_caption(grouping: Grouping) -> str:
+    """Explain the small multiples."""
+    return (
+        f"One panel per segment of {short(grouping.column)}, worst first; up is ‘happens more often than said’. Grey "
+        "line: all rows together. Bins are fewer where there are fewer rows."
+    )
+
+
+def course_caption(findings: Findings, course: Course) -> str:
+    """Explain the course over time."""
+    zone = f" Days are those of {course.zone}." if course.zone else ""
+    return (
+        f"Gap per period ({course.every}), all rows, with its {level(findings)} interval.{zone} A period is marked "
+        f"only if it differs from zero after correction for {course.comparisons} looks. Grey zone: the "
+        f"{tolerance(findings.tolerance)} tolerance."
+    )
+
+
+def undated_note(course: Course) -> str:
+    """Say how many rows have no date."""
+    return f"{rows(course.undated)} without a date are not here." if course.undated else ""
+
+
+def left_out_note(total: int, shown: int, *, what: str = "segments") -> str:
+    """Say how many rows of a table are not drawn."""
+    if total == shown:
+        return ""
+    return f"{total - shown:,} more {what} are not drawn; they are in the table below and in the report's data."

@@ -1,0 +1,25 @@
+"""Fixtures that all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests._tables import LIBRARIES, Maker
+
+
+@pytest.fixture(params=LIBRARIES)
+def make(request: pytest.FixtureRequest) -> Maker:
+    """A maker of tables, one run for each library."""
+    return Maker(request.param)
+
+
+@pytest.fixture
+def reference_folder() -> Path:
+    """The folder with the independent reference values, named by CALFRAME_REFERENCE."""
+    folder = os.environ.get("CALFRAME_REFERENCE")
+    if folder is None:
+        pytest.skip("CALFRAME_REFERENCE does not name the folder of reference values")
+    return Path(folder)
