@@ -12,6 +12,7 @@ import numpy as np
 from calframe._binning import Bins
 from calframe._errors import EmptyTableError
 from calframe._faults import check_faults
+from calframe._kernels._binned import segment_sum
 from calframe._registry import TERMS, Cells, Row
 from calframe._table import Table
 from calframe._typing import Floats, Ints
@@ -64,8 +65,7 @@ def cells_plan(
     Every aggregate is elementary (sum, count, min, max) on a column made beforehand, so that each engine runs it
     natively.
     """
-    rows = table.rows
-    names = rows.collect_schema().names()
+    rows, names = table.rows, table.columns
     score = nw.col("_cf_p")
     index = nw.lit(0, nw.Int32) if bins is None else bins.index(score, narrow=table.narrow_score())
     made = {_BIN: index}
@@ -94,17 +94,21 @@ def read_groups(table: Table, cells: nw.DataFrame[Any], terms: Sequence[str]) ->
     check_faults(table, cells)
     cells = cells.sort(*table.group_columns, _BIN, nulls_last=True)
     starts = _starts(cells, table.group_columns)
-    sums = {"n": _array(cells, "_cf_n"), "w": _array(cells, "_cf_w" if table.weighted else "_cf_n")}
-    sums |= {term: _array(cells, _summed(term, table)) for term in terms}
-    counts = {name: _counted(cells, name, starts) for name in ("_cf_len", "_cf_n", "_cf_invalid", "_cf_zero")}
+    numbers = _numbers(cells, {"_cf_len", _BIN, *_ALWAYS_SUMMED, *(_summed(term, table) for term in terms)})
+    sums = {"n": numbers["_cf_n"], "w": numbers["_cf_w" if table.weighted else "_cf_n"]}
+    sums |= {term: numbers[_summed(term, table)] for term in terms}
+    counted = {
+        name: numbers.get(name, np.zeros(len(cells))) for name in ("_cf_len", "_cf_n", "_cf_invalid", "_cf_zero")
+    }
+    rows, n, invalid, zero = (np.rint(segment_sum(values, starts)).astype(np.int64) for values in counted.values())
     return Groups(
         keys=cells.select(*table.group_columns)[starts.tolist()] if table.group_columns else cells[:1],
         cells=Cells(starts=starts, sums=sums),
-        bin=_array(cells, _BIN).astype(np.int64),
-        n=counts["_cf_n"],
-        n_missing=counts["_cf_len"] - counts["_cf_n"] - counts["_cf_invalid"] - counts["_cf_zero"],
-        n_invalid=counts["_cf_invalid"],
-        n_zero=counts["_cf_zero"],
+        bin=numbers[_BIN].astype(np.int64),
+        n=n,
+        n_missing=rows - n - invalid - zero,
+        n_invalid=invalid,
+        n_zero=zero,
     )
 
 
@@ -160,11 +164,8 @@ def _starts(cells: nw.DataFrame[Any], keys: Sequence[str]) -> Ints:
     return np.flatnonzero(new).astype(np.int64)
 
 
-def _array(cells: nw.DataFrame[Any], name: str) -> Floats:
-    return np.asarray(cells.get_column(name).cast(nw.Float64).to_numpy(), dtype=np.float64)
-
-
-def _counted(cells: nw.DataFrame[Any], name: str, starts: Ints) -> Ints:
-    if name not in cells.columns:
-        return np.zeros(len(starts), dtype=np.int64)
-    return np.rint(np.add.reduceat(_array(cells, name), starts)).astype(np.int64)
+def _numbers(cells: nw.DataFrame[Any], names: set[str]) -> dict[str, Floats]:
+    """Return the columns that are there as float64 arrays."""
+    there = [name for name in cells.columns if name in names]
+    numbers = cells.select(nw.col(*there).cast(nw.Float64))
+    return {name: np.asarray(numbers.get_column(name).to_numpy(), dtype=np.float64) for name in there}

@@ -39,12 +39,14 @@ def closed_frame(
     keys = groups.keys if segment is None else groups.keys[segment.tolist()]
     keys = nw.maybe_reset_index(keys)
     backend = keys.implementation
-    series = [_closed_key(keys, key) for key in table.keys]
+    named = [_closed_key(keys, key) for key in table.keys]
     if table.roles.several:
-        series.append(nw.new_series("model", model_names(table, keys), nw.String, backend=backend))
-    series += [_closed_column(name, values, backend) for name, values in columns.items()]
-    first, *rest = series
-    return first.to_frame().with_columns(*rest)
+        named.append(nw.new_series("model", model_names(table, keys), nw.String, backend=backend))
+    types = {name: _dtype(values) for name, values in columns.items()}
+    made = nw.from_dict(dict(columns), types, backend=backend)
+    numbers = [nw.col(name) for name, dtype in types.items() if dtype == nw.Float64]
+    made = made.with_columns(nw.when(~number.is_nan()).then(number) for number in numbers)
+    return made.select(*named, *columns)
 
 
 def polars_schema(table: Table, columns: Mapping[str, type]) -> dict[str, pl.DataType]:
@@ -131,13 +133,10 @@ def _whole(column: nw.Series[Any]) -> nw.Series[Any]:
     return column.cast(nw.Int64)
 
 
-def _closed_column(name: str, values: Column, backend: Any) -> nw.Series[Any]:
+def _dtype(values: Column) -> Any:
     if isinstance(values, list):
-        return nw.new_series(name, values, nw.String, backend=backend)
-    if values.dtype == np.int64:
-        return nw.new_series(name, values, nw.Int64, backend=backend)
-    frame = nw.new_series(name, values, nw.Float64, backend=backend).to_frame()
-    return frame.select(nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name)).get_column(name)
+        return nw.String
+    return nw.Int64 if values.dtype == np.int64 else nw.Float64
 
 
 def keys_as_text(groups: Groups, key: Key) -> Iterable[str | None]:

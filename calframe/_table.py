@@ -36,6 +36,8 @@ class Table:
         One row per row and model, with private columns: the keys, ``_cf_model``, ``_cf_n`` (1 if the row is used),
         ``_cf_p``, ``_cf_y``, ``_cf_w`` (all 0 if it is not), ``_cf_z`` (logit), ``_cf_fault``, ``_cf_other``,
         ``_cf_invalid``, ``_cf_zero``.
+    columns : tuple of str
+        The names of these columns.
     raw : narwhals.LazyFrame
         The same rows before the missing rule, for explaining what is wrong with them.
     keys : tuple of Key
@@ -53,6 +55,7 @@ class Table:
     """
 
     rows: nw.LazyFrame[Any]
+    columns: tuple[str, ...]
     raw: nw.LazyFrame[Any]
     keys: tuple[Key, ...]
     label: LabelRule
@@ -138,8 +141,12 @@ def open_table(
     selected.append(label.prepared(nw.col(roles.label)).alias("_cf_label"))
     raw = _with_probability(_stacked(frame, selected, roles, schema), roles)
     narrow = tuple(schema[name] == nw.Float32 and roles.link == "probability" for name in roles.scores)
-    table = Table(rows=raw, raw=raw, keys=keys, label=label, narrow=narrow, native=data, roles=roles, bins=bins)
-    return replace(table, rows=_clean_rows(table))
+    table = Table(
+        rows=raw, columns=(), raw=raw, keys=keys, label=label, narrow=narrow, native=data, roles=roles, bins=bins
+    )
+    columns = _row_columns(table)
+    rows = _marked(table).select(*(column.alias(name) for name, column in columns.items()))
+    return replace(table, rows=rows, columns=tuple(columns))
 
 
 def model_alias(position: int) -> str:
@@ -183,44 +190,43 @@ def _stacked(
     frame: nw.LazyFrame[Any], selected: Sequence[nw.Expr], roles: Roles, schema: Mapping[str, Any]
 ) -> nw.LazyFrame[Any]:
     """Select private columns; several models become rows, with the model's private name beside each score."""
+    score_name = "_cf_share" if roles.link == "probability" else "_cf_score"
     if not roles.several:
-        return frame.select(*selected, _number(roles.scores[0], schema).alias("_cf_score"))
+        return frame.select(*selected, _number(roles.scores[0], schema).alias(score_name))
     scores = {model_alias(i): _number(name, schema) for i, name in enumerate(roles.scores)}
     if frame.implementation.is_duckdb():  # its UNPIVOT runs on another connection
         parts = [
-            frame.select(*selected, nw.lit(alias).alias("_cf_model"), score.alias("_cf_score"))
+            frame.select(*selected, nw.lit(alias).alias("_cf_model"), score.alias(score_name))
             for alias, score in scores.items()
         ]
         return nw.concat(parts)
     wide = frame.select(*selected, *(score.alias(alias) for alias, score in scores.items()))
     index = [name for name in wide.collect_schema().names() if name not in scores]
-    return wide.unpivot(on=list(scores), index=index, variable_name="_cf_model", value_name="_cf_score")
+    return wide.unpivot(on=list(scores), index=index, variable_name="_cf_model", value_name=score_name)
 
 
 def _with_probability(raw: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]:
-    """Add the probability that a score stands for."""
-    score = nw.col("_cf_score")
+    """Add the probability that a score stands for, where the score is not one already."""
     if roles.link == "probability":
-        return raw.with_columns(_cf_share=score)
+        return raw
+    score = nw.col("_cf_score")
     tail = (score.abs() * -1.0).exp()  # never overflows
     return raw.with_columns(_cf_share=nw.when(score >= 0.0).then(1.0 / (1.0 + tail)).otherwise(tail / (1.0 + tail)))
 
 
-def _clean_rows(table: Table) -> nw.LazyFrame[Any]:
-    """Apply the missing rule and mark the rows that are errors."""
+def _marked(table: Table) -> nw.LazyFrame[Any]:
+    """Mark the rows with nothing missing, and those whose score and weight may be used."""
     score = nw.col("_cf_share")
     present = table.label.present(nw.col("_cf_label")) & ~score.is_null() & ~score.is_nan()
-    wrong = ~((score >= 0.0) & (score <= 1.0))
+    allowed = (score >= 0.0) & (score <= 1.0)
     outside = outside_bins(table)
     if outside is not None:
-        wrong = wrong | outside
+        allowed = allowed & ~outside
     if table.weighted:
         weight = nw.col("_cf_w")
         present = present & ~weight.is_null() & ~weight.is_nan() & ~(weight == 0.0)
-        wrong = wrong | wrong_weight(table)
-    marked = table.raw.with_columns(_cf_present=present).with_columns(_cf_wrong=nw.col("_cf_present") & wrong)
-    marked = marked.with_columns(_cf_used=nw.col("_cf_present") & ~nw.col("_cf_wrong"))
-    return marked.select(*(key.alias for key in table.keys), *_row_columns(table))
+        allowed = allowed & ~wrong_weight(table)
+    return table.raw.with_columns(_cf_present=present, _cf_allowed=allowed)
 
 
 def outside_bins(table: Table) -> nw.Expr | None:
@@ -235,45 +241,46 @@ def wrong_weight(table: Table) -> nw.Expr:
     return wrong | ~(weight == weight.floor()) if table.roles.weight_kind == "frequency" else wrong
 
 
-def _row_columns(table: Table) -> list[nw.Expr]:
+def _row_columns(table: Table) -> dict[str, nw.Expr]:
     """Return the private columns of the rows: zeros where a row is not used."""
-    roles, label, used = table.roles, nw.col("_cf_label"), nw.col("_cf_used")
-    columns = [
-        _as_number(used).alias("_cf_n"),
-        _as_number(used & table.label.is_positive(label)).alias("_cf_y"),
-        nw.when(used).then(nw.col("_cf_share")).otherwise(0.0).alias("_cf_p"),
-    ]
+    roles, label = table.roles, nw.col("_cf_label")
+    used, wrong = nw.col("_cf_present") & nw.col("_cf_allowed"), nw.col("_cf_present") & ~nw.col("_cf_allowed")
+    columns = {key.alias: nw.col(key.alias) for key in table.keys}
+    columns |= {
+        "_cf_n": _as_number(used),
+        "_cf_y": _as_number(used & table.label.is_positive(label)),
+        "_cf_p": nw.when(used).then(nw.col("_cf_share")).otherwise(0.0),
+    }
     if roles.link == "logit":
-        columns.append(nw.when(used).then(nw.col("_cf_score")).otherwise(0.0).alias("_cf_z"))
+        columns["_cf_z"] = nw.when(used).then(nw.col("_cf_score")).otherwise(0.0)
     if roles.several:
-        columns.append(nw.col("_cf_model"))
+        columns["_cf_model"] = nw.col("_cf_model")
     if table.weighted:
         weight = nw.col("_cf_w")
-        columns += [
-            nw.when(used).then(weight).otherwise(0.0).alias("_cf_w"),
-            _as_number(weight == 0.0).alias("_cf_zero"),
-        ]
+        columns |= {"_cf_w": nw.when(used).then(weight).otherwise(0.0), "_cf_zero": _as_number(weight == 0.0)}
     if roles.invalid == "drop":
-        columns.append(_as_number(nw.col("_cf_wrong")).alias("_cf_invalid"))
+        columns["_cf_invalid"] = _as_number(wrong)
     other = table.label.other(label)
     if other is not None:
-        columns.append(nw.when(used).then(other).alias("_cf_other"))
-    return [*columns, *_fault_column(table)]
+        columns["_cf_other"] = nw.when(used).then(other)
+    fault = _fault(table, used=used, wrong=wrong)
+    return columns if fault is None else columns | {"_cf_fault": fault}
 
 
-def _fault_column(table: Table) -> list[nw.Expr]:
+def _fault(table: Table, *, used: nw.Expr, wrong: nw.Expr) -> nw.Expr | None:
     """Return the column whose sum says whether any row is an error, and how many labels are -1."""
-    label, used = nw.col("_cf_label"), nw.col("_cf_used")
-    found = [nw.col("_cf_wrong")] if table.roles.invalid == "raise" else []
+    label = nw.col("_cf_label")
+    found = [wrong] if table.roles.invalid == "raise" else []
     found += [fault for key in table.keys if (fault := key.fault()) is not None]
     unusual = table.label.unusual(label)
-    fault = nw.lit(0.0)
+    fault: nw.Expr | None = None
     if unusual is not None:
         minus = nw.when(label == -1.0).then(1.0).otherwise(FAULT)
         fault = nw.when(used & unusual).then(minus).otherwise(0.0)
-    if found:
-        fault = nw.when(nw.any_horizontal(*found, ignore_nulls=True)).then(FAULT).otherwise(fault)
-    return [fault.alias("_cf_fault")] if found or unusual is not None else []
+    if not found:
+        return fault
+    either = nw.any_horizontal(*found, ignore_nulls=True) if len(found) > 1 else found[0]
+    return nw.when(either).then(FAULT).otherwise(0.0 if fault is None else fault)
 
 
 def _as_number(condition: nw.Expr) -> nw.Expr:

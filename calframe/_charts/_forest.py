@@ -194,8 +194,8 @@ def _lines(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     across: dict[str, Any] = {"x": -frame.names, "x2": frame.total, "aria": False}
     colour = alt.ColorValue(token("rule"))
     below = alt.Chart(inline(rows, "segment")).mark_rule(**across)
-    top = alt.Chart(single()).mark_rule(y=0, **across)
-    return [below.encode(y=frame.y(at=1), color=colour), top.encode(color=colour)]
+    top = alt.Chart(single()).mark_rule(**across)
+    return [below.encode(y=frame.y(at=1), color=colour), top.encode(y=alt.value(0), color=colour)]
 
 
 def _intervals(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:

@@ -64,15 +64,13 @@ def words(
 ) -> alt.Chart:
     """Write words of ours at a place in pixels, above it or (with `on_line`) centred on it."""
     mark = alt.Chart(single()).mark_text(
-        x=x,
-        y=y,
         align=align,
         baseline="middle" if on_line else "bottom",
         fontSize=size,
         color=token(colour),
         aria=False,
     )
-    written: alt.Chart = mark.encode(text=alt.TextValue(text))
+    written: alt.Chart = mark.encode(x=alt.value(x), y=alt.value(y), text=alt.TextValue(text))
     return written
 
 

@@ -166,6 +166,6 @@ def _heading(head: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     title = alt.Chart(inline(head, "head")).mark_text(y=-24, color=token("ink"), aria=False, **style)
     tag = alt.Chart(inline(head, "tag", "verdict")).mark_text(y=-7, aria=False, **style)
     return [
-        title.encode(text=alt.Text("head:N")),
-        tag.encode(text=alt.Text("tag:N"), color=state_colour("verdict")),
+        title.encode(x=alt.value(0), text=alt.Text("head:N")),
+        tag.encode(x=alt.value(0), text=alt.Text("tag:N"), color=state_colour("verdict")),
     ]
