@@ -1,6 +1,7 @@
 """Can these predicted probabilities be believed: where, for whom, since when, and what to do about it."""
 
 from calframe._curve import Curve, curve
+from calframe._demo import demo_table
 from calframe._errors import (
     ArgumentError,
     CalframeError,
@@ -33,6 +34,7 @@ __all__ = [
     "WeightError",
     "__version__",
     "curve",
+    "demo_table",
     "metrics",
     "report",
 ]

@@ -60,7 +60,7 @@ DARK: Final[Palette] = {
     "bg": "#111417",
     "band": "#2d3640",
     "tol": "#20262c",
-    "ghost": "#454e58",
+    "ghost": "#525c67",
     "over": "#ff9f61",
     "under": "#6cb8ff",
     "ok": "#c5ced7",
