@@ -31,7 +31,6 @@ CURVE_ROWS = 120  # rows a bin of a segment's curve should have
 HEAT_RANGES = 8
 HEAT_ROWS = 50  # below which a cell of the heatmap shows no number
 _TERMS = ("wp", "wy", "w2", "variance", "w2_variance", "square", "surprise", "impossible")
-_NORMAL_95 = 1.6448536269514722  # the 95th percentile of the standard normal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,12 +239,12 @@ def score_ranges(overall: Part, count: int) -> tuple[tuple[str, ...], Ints]:
 
 
 def chance_ece(part: Part) -> tuple[float, float]:
-    """Return mean and (normal) 95th percentile of the ECE of right scores, for a part of one segment."""
+    """Return mean and standard deviation of the ECE that right scores show, for a part of one segment."""
     sums = merge(part, part.bin * ECE_BINS // FINE)[0].sums
     gaps = chance_gap(sums["w"], sums["wp"], sums["variance"], sums["w2_variance"])
     total = max(float(sums["w"].sum()), 1e-300)
     spread = float(np.sqrt(chance_spread(gaps, sums["w2_variance"]).sum()))
-    return float(gaps.sum()) / total, (float(gaps.sum()) + _NORMAL_95 * spread) / total
+    return float(gaps.sum()) / total, spread / total
 
 
 def fingerprint(parts: list[Part]) -> str:

@@ -271,7 +271,7 @@ def _fault(table: Table, *, used: nw.Expr, wrong: nw.Expr) -> nw.Expr | None:
     """Return the column whose sum says whether any row is an error, and how many labels are -1."""
     label = nw.col("_cf_label")
     found = [wrong] if table.roles.invalid == "raise" else []
-    found += [fault for key in table.keys if (fault := key.fault()) is not None]
+    found += [broken for key in table.keys if (broken := key.fault()) is not None]
     unusual = table.label.unusual(label)
     fault: nw.Expr | None = None
     if unusual is not None:

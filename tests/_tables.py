@@ -104,9 +104,7 @@ def measure(make: Maker, columns: Mapping[str, Any], **arguments: Any) -> Any:
     return _eager(calframe.metrics(make(columns), **{"label": "y", "score": "p", **arguments}))
 
 
-def refuses(
-    make: Maker, columns: Any, error: type[Exception], match: str, *, reads: bool, **arguments: Any
-) -> None:
+def refuses(make: Maker, columns: Any, error: type[Exception], match: str, *, reads: bool, **arguments: Any) -> None:
     """Assert that ``metrics`` raises: at the call, or at ``collect()`` where it must read values of a lazy table."""
     data = make(columns) if isinstance(columns, Mapping) else columns
     arguments = {"label": "y", "score": "p", **arguments}

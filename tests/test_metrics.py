@@ -155,7 +155,9 @@ def messy_table() -> dict[str, Any]:
     rough[::17], rough[5::31] = np.nan, np.float32(0.3)
     return {
         "y": pick([0, 1, None], [0.55, 0.4, 0.05]),
-        "a": [p * gap if gap else gap for p, gap in zip(score, pick([1, None, math.nan], [0.9, 0.05, 0.05]), strict=True)],
+        "a": [
+            p * gap if gap else gap for p, gap in zip(score, pick([1, None, math.nan], [0.9, 0.05, 0.05]), strict=True)
+        ],
         "b": rough,
         "w": pick([0.0, 0.3, 1.0, 2.5, None], [0.1, 0.3, 0.3, 0.25, 0.05]),
         "g": pick(["north", "south", "nan", None], [0.4, 0.3, 0.2, 0.1]),

@@ -177,7 +177,9 @@ def test_a_column_without_a_name(library: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["n", "n_missing", "n_invalid", "weight_sum", "model", "class", "note", "brier", "ece_low"])
+@pytest.mark.parametrize(
+    "name", ["n", "n_missing", "n_invalid", "weight_sum", "model", "class", "note", "brier", "ece_low"]
+)
 def test_a_key_named_like_a_result_is_refused(make: Maker, name: str) -> None:
     match = rf"segment column '{name}' has the name of a result column; rename it, for example to '{name}_'"
     refuses(make, {**FOUR, name: ["a"] * 4}, ColumnClashError, match, reads=False, by=name)

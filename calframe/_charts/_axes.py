@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import altair as alt
 import polars as pl
+
+from calframe._charts._data import text_width
+from calframe._charts._theme import token
 
 # The sign is ours: Vega would write "+0" for zero. ".6~r" is six significant figures, no exponent, no idle zeros.
 _SIGNED: Final = "datum.value === 0 ? '0' : (datum.value > 0 ? '+' : '\u2212') + format(abs(datum.value), '.6~r')"
@@ -16,9 +19,43 @@ _ROOM_AROUND_TOLERANCE: Final = 1.25
 _MARGIN: Final = 0.06
 _LEAST_SPAN: Final = 0.02  # percentage points
 
+_NAME_SIZE: Final = 13
+_NAME_GAP: Final = 10  # pixels between a name and the plot
+_NAME_MARGIN: Final = 6
+# Names are cut where the drawing is made, and shown in the reader's font, which may be this much wider.
+CUT: Final = 0.86
 LABELS: Final = 46  # pixels of the labels left of a plot; fixed, so that plots above each other line up
 
 Domain = tuple[float, float]
+
+
+class Names(NamedTuple):
+    """The names of the rows, in order, with the room left of the plot and the width at which they are cut."""
+
+    texts: list[str]
+    extent: int
+    limit: float
+
+    @classmethod
+    def from_texts(cls, texts: list[str], *, least: int, most: int) -> Names:
+        """Take as many pixels as the longest name needs, within bounds."""
+        needed = text_width(texts, size=_NAME_SIZE) + _NAME_GAP + _NAME_MARGIN
+        extent = int(min(max(needed, least), most))
+        limit = extent - _NAME_GAP
+        return cls(texts, extent, limit if needed <= most else CUT * limit)
+
+    def y(self, field: str, *, at: float = 0.5) -> alt.Y:
+        """Return the axis of names; `at` is the place within a row, from 0 (top) to 1."""
+        axis = alt.Axis(
+            title=None,
+            labelFontSize=_NAME_SIZE,
+            labelColor=token("ink"),
+            labelLimit=self.limit,
+            labelOverlap=False,
+            minExtent=self.extent,
+            maxExtent=self.extent,
+        )
+        return alt.Y(f"{field}:N", scale=alt.Scale(domain=self.texts), axis=axis, bandPosition=at)
 
 
 def score_x(field: str, *, limit: float, title: str | None = None, labels: bool = True) -> alt.X:

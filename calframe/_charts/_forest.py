@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import altair as alt
 import polars as pl
 
-from calframe._charts._axes import Domain, gap_axis, gap_domain
-from calframe._charts._data import Columns, inline, single, text_width, tidy
+from calframe._charts._axes import Domain, Names, gap_axis, gap_domain
+from calframe._charts._data import Columns, inline, single, tidy
 from calframe._charts._marks import (
     Align,
     Part,
@@ -38,7 +38,7 @@ _COLUMNS: Final[Columns] = {
 }
 _INTERVALS: Final = ("low", "high", "sim_low", "sim_high")
 _SHAPES: Final = {"dot": "circle", "left": "triangle-left", "right": "triangle-right", "dash": "stroke"}
-_NAME_SIZE: Final = 13
+_TEXT_SIZE: Final = 13
 _MANY: Final = 20  # rows; above it they stand closer
 _EDGE: Final = 7  # pixels that an arrowhead needs
 _HEAD: Final = -9  # pixels; where the words above the rows stand
@@ -65,11 +65,10 @@ _GUTTER: Final = 17
 
 
 class _Frame(NamedTuple):
-    """Where things are: the segments in order, the range of the axis, and sizes in pixels."""
+    """Where things are: the names of the segments, the range of the axis, and sizes in pixels."""
 
-    segments: list[str]
+    names: Names
     domain: Domain
-    names: int
     plot: int
     total: int
     row: int
@@ -96,15 +95,7 @@ class _Frame(NamedTuple):
 
     def y(self, *, at: float = 0.5) -> alt.Y:
         """Return the axis of segments; `at` is the place within a row, from 0 (top) to 1."""
-        axis = alt.Axis(
-            title=None,
-            labelFontSize=_NAME_SIZE,
-            labelColor=token("ink"),
-            labelLimit=self.names - 10,
-            minExtent=self.names,
-            maxExtent=self.names,
-        )
-        return alt.Y("segment:N", scale=alt.Scale(domain=self.segments), axis=axis, bandPosition=at)
+        return self.names.y("segment", at=at)
 
 
 def forest(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
@@ -143,13 +134,12 @@ def forest(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
 
 def _frame(rows: pl.DataFrame, zone: float, width: int) -> _Frame:
     wide = is_wide(width)
-    segments = rows["segment"].to_list()
     least, most = (84, 204) if wide else (72, 116)
-    names = int(min(max(text_width(segments, size=_NAME_SIZE) + 12, least), most))
-    total = inner(width) - names
+    names = Names.from_texts(rows["segment"].to_list(), least=least, most=most)
+    total = inner(width) - names.extent
     taken = sum(column.width + _GUTTER for column in _TEXTS) if wide else 2 * PADDING
     row = 34 if rows.height <= _MANY else 28
-    return _Frame(segments, _domain(rows, zone), names, total - taken, total, row, wide)
+    return _Frame(names, _domain(rows, zone), total - taken, total, row, wide)
 
 
 def _domain(rows: pl.DataFrame, zone: float) -> Domain:
@@ -191,7 +181,7 @@ def _zone(zone: float) -> list[alt.Chart]:
 
 def _lines(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     """Return a hairline above and below each row, from the names to the last column."""
-    across: dict[str, Any] = {"x": -frame.names, "x2": frame.total, "aria": False}
+    across: dict[str, Any] = {"x": -frame.names.extent, "x2": frame.total, "aria": False}
     colour = alt.ColorValue(token("rule"))
     below = alt.Chart(inline(rows, "segment")).mark_rule(**across)
     top = alt.Chart(single()).mark_rule(**across)
@@ -277,7 +267,7 @@ def _texts(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
         body = alt.Chart(inline(rows, "segment", "verdict", column.field)).mark_text(
             x=at,
             align=column.align,
-            fontSize=_NAME_SIZE,
+            fontSize=_TEXT_SIZE,
             fontWeight=600 if column.bold else 400,
             limit=column.width,
             aria=False,

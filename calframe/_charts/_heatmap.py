@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import altair as alt
 import polars as pl
 
+from calframe._charts._axes import Names
 from calframe._charts._data import Columns, inline, text_width, texts, tidy
 from calframe._charts._marks import described, layered, words
 from calframe._charts._theme import Drawing, inner, is_wide, themed, token
@@ -26,7 +27,6 @@ _EDGES: Final = (-6.5, -3.5, -1.5, 1.5, 3.5, 6.5)
 _STEPS: Final = tuple(f"d{step}" for step in range(len(_EDGES) + 1))
 _HIDDEN: Final = "hidden"
 _FAINT: Final = 0.38  # strength of a cell whose own interval does not exclude zero
-_NAME_SIZE: Final = 13
 _MANY: Final = 20
 _LEAST_CELL: Final = 26  # pixels; room for three signs
 _LEAST_CELL_WIDE: Final = 38
@@ -35,10 +35,9 @@ _KEY_WORDS: Final = 96  # pixels for the words at each side of the key
 
 
 class _Frame(NamedTuple):
-    """The rows in order, and pixels: of the names, of one cell; how many ranges stand beside each other."""
+    """The names of the segments, sizes of one cell in pixels, and how many ranges stand beside each other."""
 
-    segments: list[str]
-    names: int
+    names: Names
     cell: float
     row: int
     across: int
@@ -59,16 +58,7 @@ class _Frame(NamedTuple):
 
     def y(self) -> alt.Y:
         """Return the axis of the segments."""
-        axis = alt.Axis(
-            title=None,
-            labelFontSize=_NAME_SIZE,
-            labelColor=token("ink"),
-            labelLimit=self.names - 10,
-            labelOverlap=False,
-            minExtent=self.names,
-            maxExtent=self.names,
-        )
-        return alt.Y("segment:N", scale=alt.Scale(domain=self.segments), axis=axis)
+        return self.names.y("segment")
 
 
 def heatmap(table: pl.DataFrame, *, segments: Sequence[str], ranges: Sequence[str], width: int) -> Drawing:
@@ -91,7 +81,7 @@ def heatmap(table: pl.DataFrame, *, segments: Sequence[str], ranges: Sequence[st
     """
     across = texts(ranges)
     frame = _frame(texts(segments), across, width)
-    cells = _painted(tidy(table, _COLUMNS)).filter(pl.col("segment").is_in(frame.segments))
+    cells = _painted(tidy(table, _COLUMNS)).filter(pl.col("segment").is_in(frame.names.texts))
     starts = range(0, len(across), frame.across)
     blocks = [_block(cells, across[start : start + frame.across], frame, last=start == starts[-1]) for start in starts]
     return themed(alt.vconcat(_key(frame), *blocks, spacing=10))
@@ -100,14 +90,14 @@ def heatmap(table: pl.DataFrame, *, segments: Sequence[str], ranges: Sequence[st
 def _frame(segments: list[str], ranges: Sequence[str], width: int) -> _Frame:
     wide = is_wide(width)
     least, most = (84, 204) if wide else (64, 104)
-    names = int(min(max(text_width(segments, size=_NAME_SIZE) + 12, least), most))
-    space = inner(width) - names
+    names = Names.from_texts(segments, least=least, most=most)
+    space = inner(width) - names.extent
     fitting = max(1, int(space // (_LEAST_CELL_WIDE if wide else _LEAST_CELL)))
     blocks = max(1, ceil(len(ranges) / fitting))
     across = max(1, ceil(len(ranges) / blocks))
     cell = min(space / across, _LARGEST_CELL)
     row = (34 if wide else 30) if len(segments) <= _MANY else 26
-    return _Frame(segments, names, cell, row, across, text_width(ranges) > cell, wide)
+    return _Frame(names, cell, row, across, text_width(ranges) > cell, wide)
 
 
 def _painted(cells: pl.DataFrame) -> pl.DataFrame:
@@ -145,7 +135,7 @@ def _block(cells: pl.DataFrame, ranges: Sequence[str], frame: _Frame, *, last: b
         ),
         *(_numbers(inside, x, y, strong=strong, wide=frame.wide) for strong in (True, False)),
     ]
-    block = layered(parts, width=frame.cell * len(ranges), height=frame.row * len(frame.segments))
+    block = layered(parts, width=frame.cell * len(ranges), height=frame.row * len(frame.names.texts))
     independent: alt.LayerChart = block.resolve_scale(color="independent")
     return independent
 
@@ -165,7 +155,7 @@ def _key(frame: _Frame) -> alt.LayerChart:
     """Return the seven colours in a row, from "too little" to "too much"."""
     swatch = 22 if frame.wide else 14
     plot, band = frame.cell * frame.across, swatch * len(_STEPS)
-    start = max(-frame.names, min(0, plot - 2 * _KEY_WORDS - band))
+    start = max(-frame.names.extent, min(0, plot - 2 * _KEY_WORDS - band))
     left, right = start + _KEY_WORDS, start + _KEY_WORDS + band
     colours = alt.Scale(domain=list(_STEPS), range=[token(step) for step in _STEPS])
     places = alt.Scale(domain=list(_STEPS), range=[left, right], padding=0)

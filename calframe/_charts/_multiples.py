@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import altair as alt
 import polars as pl
 
-from calframe._charts._axes import fixed, share_axis
+from calframe._charts._axes import CUT, fixed, share_axis
 from calframe._charts._data import Columns, inline, tidy
 from calframe._charts._marks import band, described, diagonal, layered, state_colour
 from calframe._charts._theme import Drawing, inner, is_wide, themed, token
@@ -161,7 +161,7 @@ def _heading(head: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
         "baseline": "bottom",
         "fontSize": 12.5,
         "fontWeight": 600,
-        "limit": frame.side,
+        "limit": CUT * frame.side,
     }
     title = alt.Chart(inline(head, "head")).mark_text(y=-24, color=token("ink"), aria=False, **style)
     tag = alt.Chart(inline(head, "tag", "verdict")).mark_text(y=-7, aria=False, **style)

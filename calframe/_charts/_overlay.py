@@ -105,7 +105,7 @@ def _frame(curves: list[str], width: int, limit: float) -> _Frame:
         orient="right" if wide else "bottom",
         columns=1,
         offset=28 if wide else 8,
-        labelLimit=360 if wide else 240,
+        labelLimit=340 if wide else 220,
         symbolSize=80,
         symbolOpacity=1,
         symbolStrokeWidth=0,

@@ -126,7 +126,8 @@ def _tags(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
         top=pl.coalesce("high", "gap").rolling_max(near, center=True, min_samples=1),
         foot=pl.coalesce("low", "gap").rolling_min(near, center=True, min_samples=1),
     )
-    kept = edges.filter(pl.col("place").is_in(_spread(marked["place"].to_list(), apart)))
+    clear = marked.filter(pl.col("place") + 0.5 >= apart / 2)["place"].to_list()  # not over the labels of the axis
+    kept = edges.filter(pl.col("place").is_in(_spread(clear, apart)))
     return [
         _tag(kept.filter(pl.col("gap") >= 0), "top", frame, size, shift=-7),
         _tag(kept.filter(pl.col("gap") < 0), "foot", frame, size, shift=7),
@@ -152,18 +153,24 @@ def _spread(places: list[int], apart: float) -> list[int]:
 
 def _bars(rows: pl.DataFrame, frame: _Frame) -> alt.LayerChart:
     """Return the row counts with the labels of the periods below; a period without a gap is described here."""
-    x, y = frame.x(), rows_y("n")
-    size = min(_LARGEST_BAR, 0.68 * frame.step)
     every = max(1, ceil((frame.label + 10) / frame.step))
     labelled = rows.filter((rows.height - 1 - pl.col("place").cast(pl.Int64)) % every == 0)
-    known = alt.Chart(inline(rows.drop_nulls("gap"), "period", "n"))
-    unknown = alt.Chart(inline(rows.filter(pl.col("gap").is_null()), "period", "n", "description"))
     labels = alt.Chart(inline(labelled, "period", "label")).mark_text(
         y=_BARS + 8, baseline="top", fontSize=12, limit=_LARGEST_LABEL, color=token("muted"), aria=False
     )
+    without = pl.col("gap").is_null()
+    parted = {False: rows.filter(~without), True: rows.filter(without)}
     parts = [
-        known.mark_bar(color=token("ghost"), size=size, aria=False).encode(x=x, y=y),
-        unknown.mark_bar(color=token("ghost"), size=size).encode(x=x, y=y, **described()),
-        labels.encode(x=x, text=alt.Text("label:N")),
+        *(_bar(part, frame, speaks=speaks) for speaks, part in parted.items() if part.height),
+        labels.encode(x=frame.x(), text=alt.Text("label:N")),
     ]
     return layered(parts, width=frame.plot, height=_BARS)
+
+
+def _bar(rows: pl.DataFrame, frame: _Frame, *, speaks: bool) -> alt.Chart:
+    columns = ("period", "n", "description") if speaks else ("period", "n")
+    mark = alt.Chart(inline(rows, *columns)).mark_bar(
+        color=token("ghost"), size=min(_LARGEST_BAR, 0.68 * frame.step), aria=speaks
+    )
+    bar: alt.Chart = mark.encode(x=frame.x(), y=rows_y("n"), **(described() if speaks else {}))
+    return bar

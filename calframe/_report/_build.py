@@ -54,7 +54,7 @@ def gather(
             data, replace(roles, by=roles.by[:1]), every=every, tolerance=tolerance, alpha=alpha, engine=engine
         )
     limit = score_limit(overall)
-    chance, chance_high = chance_ece(overall)
+    chance, chance_spread = chance_ece(overall)
     return Findings(
         title=title,
         roles=roles,
@@ -62,7 +62,7 @@ def gather(
         alpha=alpha,
         overall=grouping(overall, alone, overall, column="", alpha=alpha).segments.row(0, named=True),
         chance=chance,
-        chance_high=chance_high,
+        chance_spread=chance_spread,
         curve=curve_table(overall, None, level=1.0 - alpha).drop("segment"),
         histogram=histogram(overall, bars=_BARS, limit=limit),
         limit=limit,

@@ -83,7 +83,9 @@ def _verdicts(findings: Findings) -> str:
     return (
         f"Clear gap: the widened interval lies beyond {tolerance(findings.tolerance)}. Within tolerance: it lies "
         f"inside. Leaning: neither, but the adjusted p-value is below {findings.alpha:g}. Otherwise undecided: no "
-        "evidence of a gap is not evidence of none."
+        "evidence of a gap is not evidence of none. Verdicts of segments are about the gap; that on the whole table "
+        "also about the curve: it is off where the ECE is beyond that of right scores by more than the tolerance "
+        "and by more than three standard deviations."
     )
 
 

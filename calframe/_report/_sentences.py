@@ -39,7 +39,7 @@ def headline(findings: Findings) -> Headline:
     """Return the verdict: [the average] + [the worst clear gap] + [since when]."""
     tone, symbol, word = _PILLS[findings.state]
     undecided = max(findings.open, 1)
-    lead = average(findings) + gaps_clause(findings) + since_clause(findings)
+    lead = average(findings) + curve_clause(findings) + gaps_clause(findings) + since_clause(findings)
     return Headline(tone=tone, symbol=symbol, word=word.format(open=undecided), lead=lead + ".")
 
 
@@ -57,22 +57,29 @@ def average(findings: Findings) -> str:
     return "Whether the scores are off on average cannot be told yet"
 
 
+def curve_clause(findings: Findings) -> str:
+    """Say that the curve is off where the average does not show it: too high here, too low there."""
+    if not findings.curve_off or findings.overall["verdict"] in CLEAR:
+        return ""
+    off, chance = points(findings.overall["ece"], sign=False), points(findings.chance, sign=False, unit=False)
+    return f", but over their range they are off by {off} (chance alone: {chance})"
+
+
 def gaps_clause(findings: Findings) -> str:
     """Say which segments have a clear gap, or how many cannot be cleared."""
     clear = findings.with_verdict("over", "under")
     if clear:
-        link = ", but " if findings.overall["verdict"] in {"within", "unsure", "few"} else "; "
+        mild = findings.overall["verdict"] in {"within", "unsure", "few"} and not findings.curve_off
+        link = ", but " if mild else "; "
         return link + _clear(clear)
     total = sum(1 for _ in findings.segments())
     if total == 0:
         return ""
     if findings.open:
         return f". No segment has a clear gap, but {findings.open} of {total} cannot be cleared yet"
-    return (
-        ", and so is every segment"
-        if findings.overall["verdict"] == "within"
-        else "; every segment is within tolerance"
-    )
+    if findings.overall["verdict"] == "within" and not findings.curve_off:
+        return ", and so is every segment"
+    return "; the gap of every segment is within tolerance"
 
 
 def since_clause(findings: Findings) -> str:
@@ -152,7 +159,7 @@ def _error_tile(findings: Findings) -> Tile:
         big=points(findings.overall["ece"], sign=False),
         small=f"right scores would show {points(findings.chance, sign=False)} by chance, "
         f"at most {points(findings.chance_high, sign=False)} in 19 of 20 cases",
-        tone="ok",
+        tone="over" if findings.curve_off else "ok",
     )
 
 
@@ -211,6 +218,8 @@ def _recalibrate(findings: Findings) -> list[Action]:
     found = []
     if findings.overall["verdict"] in CLEAR:
         found.append(Action(what="Recalibrate the scores as a whole.", why=_misstated(findings, findings.overall)))
+    elif findings.curve_off:
+        found.append(Action(what="Recalibrate the scores as a whole.", why=_crooked(findings)))
     found += [
         Action(
             what=f"Recalibrate {name_of(segment)} before its scores are used again.",
@@ -239,6 +248,14 @@ def _misstated(findings: Findings, row: dict[str, Any]) -> str:
     return (
         f"{text}: of {rows(row['n'])}, {count(predicted)} positives were predicted and {count(row['positives'])} "
         "happened."
+    )
+
+
+def _crooked(findings: Findings) -> str:
+    return (
+        f"Their mean is not the trouble, their curve is: ECE {points(findings.overall['ece'], sign=False)}, where "
+        f"right scores would show {points(findings.chance, sign=False)} by chance. The reliability diagram shows "
+        "where they say too much and where too little."
     )
 
 

@@ -1,0 +1,398 @@
+"""Every sentence of a report, in full, for findings made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from calframe._report import _sentences as sentences
+from calframe._report._findings import Findings
+from calframe._report._page import Action, Tile
+from tests._findings import course, findings, grouping, numbers, run
+
+OVERALL = {
+    "within": numbers("within", gap=0.004),
+    "over": numbers("over", gap=0.051),
+    "under": numbers("under", gap=-0.051),
+    "leans_over": numbers("leans_over", gap=0.031, adjusted=0.001),
+    "leans_under": numbers("leans_under", gap=-0.012, adjusted=0.04),
+    "unsure": numbers("unsure", gap=0.025),
+    "few": numbers("few", gap=0.1, n=66),
+}
+AVERAGE = {
+    "within": "On average the scores are within tolerance",
+    "over": "On average the scores run 5 percentage points too high",
+    "under": "On average the scores run 5 percentage points too low",
+    "leans_over": "On average the scores lean 3 percentage points high",
+    "leans_under": "On average the scores lean 1.2 percentage points low",
+    "unsure": "Whether the scores are off on average cannot be told yet",
+    "few": "There are too few rows to judge even the average",
+}
+WEST = numbers("over", name="West", gap=0.077, rate=0.217, n=3566)
+COAST = numbers("under", name="Coast", gap=-0.046, n=2918)
+NORTH = numbers("over", name="North", gap=0.061, n=1000)
+EAST = numbers("leans_over", name="East", gap=0.026, adjusted=0.012, wide=0.014)
+SOUTH = numbers("unsure", name="South", gap=0.02, n=726, needed=6721.3)
+HILLS = numbers("unsure", name="Hills", gap=0.029, n=800)
+ISLANDS = numbers("few", name="Islands", gap=0.2, n=66)
+PORT = numbers("few", name="Port", gap=0.2, n=500, rate=0.004)
+FINE = numbers("within", name="Fine", gap=0.003, wide=0.012)
+MONTHS = (("Mar 2026", 0.004, "in"), ("Apr 2026", -0.004, "in"), ("May 2026", 0.05, "over"), ("Jun 2026", 0.049, "over"))
+RISEN = course(*MONTHS, since=run("May 2026", before=0.001, during=0.0495, moved=5, judged=6))
+
+
+def lead(found: Findings) -> str:
+    return sentences.headline(found).lead
+
+
+@pytest.mark.parametrize("verdict", list(AVERAGE))
+def test_headline_begins_with_the_average(verdict: str) -> None:
+    found = findings(overall=OVERALL[verdict])
+    assert lead(found) == AVERAGE[verdict] + "."
+
+
+@pytest.mark.parametrize(
+    ("verdict", "joined"),
+    [("within", ", but "), ("unsure", ", but "), ("few", ", but "), ("over", "; "), ("leans_under", "; ")],
+)
+def test_headline_names_the_one_clear_gap(verdict: str, joined: str) -> None:
+    found = findings(grouping("area", WEST, SOUTH, FINE), overall=OVERALL[verdict])
+    assert lead(found) == f"{AVERAGE[verdict]}{joined}area West is overstated by 8 percentage points."
+
+
+def test_headline_names_two_clear_gaps_the_one_with_more_rows_mis_stated_first() -> None:
+    # 3,566 × 7.7 pp = 275 rows against 2,918 × 4.6 pp = 134
+    found = findings(grouping("area", COAST, FINE), grouping("shift", WEST))
+    assert lead(found) == (
+        "On average the scores are within tolerance, but shift West is overstated by 8 percentage points and area "
+        "Coast understated by 5."
+    )
+
+
+def test_headline_counts_further_clear_gaps() -> None:
+    found = findings(grouping("area", WEST, COAST, NORTH, FINE))
+    assert lead(found) == (
+        "On average the scores are within tolerance, but area West is overstated by 8 percentage points and 2 other "
+        "segments have clear gaps too."
+    )
+
+
+@pytest.mark.parametrize("verdict", ["within", "unsure", "over"])
+def test_headline_counts_what_cannot_be_cleared(verdict: str) -> None:
+    found = findings(grouping("area", EAST, SOUTH, FINE, ISLANDS), overall=OVERALL[verdict])
+    assert lead(found) == AVERAGE[verdict] + ". No segment has a clear gap, but 3 of 4 cannot be cleared yet."
+
+
+def test_headline_clears_every_segment_only_if_each_is_within_tolerance() -> None:
+    every = grouping("area", FINE, numbers(name="Else"))
+    assert lead(findings(every)) == "On average the scores are within tolerance, and so is every segment."
+    found = findings(every, overall=OVERALL["unsure"])
+    assert lead(found) == AVERAGE["unsure"] + "; every segment is within tolerance."
+
+
+@pytest.mark.parametrize(("during", "way"), [(0.0495, "high"), (-0.0495, "low")])
+def test_headline_ends_with_since_when(during: float, way: str) -> None:
+    shifted = course(*MONTHS, since=run("May 2026", before=0.001, during=during))
+    found = findings(course=shifted)
+    assert lead(found) == (
+        f"On average the scores are within tolerance, and since May 2026 the scores as a whole run 5 points {way}."
+    )
+
+
+def test_headline_says_nothing_of_time_where_nothing_lasts() -> None:
+    assert lead(findings(course=course(*MONTHS))) == "On average the scores are within tolerance."
+
+
+@pytest.mark.parametrize("overall", list(OVERALL.values()), ids=list(OVERALL))
+@pytest.mark.parametrize("segments", [(WEST,), (WEST, COAST), (WEST, COAST, NORTH), (EAST, SOUTH), (FINE,)])
+def test_headline_has_35_words_at_most(overall: dict[str, object], segments: tuple[dict[str, object], ...]) -> None:
+    found = findings(grouping("area", *segments), overall=overall, course=RISEN)
+    assert len(lead(found).split()) <= 35
+
+
+def test_headline_has_35_words_at_most_where_names_are_sentences() -> None:
+    name = "a b c d e f g h i j k l m n o p q r s t"  # 39 characters, 20 words
+    segments = [numbers("over", name=f"{name}{i}", gap=0.08) for i in (1, 2)]
+    assert len(lead(findings(grouping(name, *segments))).split()) <= 35
+
+
+def test_headline_never_gives_a_clear_gap_the_size_of_nothing() -> None:
+    # Rare events: 0.02 % said, 0.06 % happened, judged against a tolerance of 0.01 percentage points.
+    rare = numbers("under", gap=-0.0004, rate=0.0006, n=1_000_000, half=0.00005, wide=0.00005)
+    found = findings(overall=rare, tolerance=0.0001)
+    assert lead(found) == "On average the scores run 0.04 percentage points too low."
+
+
+@pytest.mark.parametrize(
+    ("found", "pill"),
+    [
+        (findings(grouping("area", WEST)), ("over", "▲", "Action needed")),
+        (findings(overall=OVERALL["under"]), ("over", "▲", "Action needed")),
+        (findings(course=RISEN), ("over", "▲", "Action needed")),
+        (findings(grouping("area", EAST, SOUTH)), ("ok", "△", "Watch")),
+        (findings(grouping("area", SOUTH, FINE, ISLANDS)), ("none", "○", "Nothing found, 2 undecided")),
+        (findings(overall=OVERALL["unsure"]), ("none", "○", "Nothing found, 1 undecided")),
+        (findings(overall=OVERALL["few"]), ("none", "○", "Nothing found, 1 undecided")),
+        (findings(grouping("area", FINE)), ("ok", "●", "Within tolerance")),
+        (findings(), ("ok", "●", "Within tolerance")),
+    ],
+)
+def test_pill_is_the_verdict_on_the_whole(found: Findings, pill: tuple[str, str, str]) -> None:
+    head = sentences.headline(found)
+    assert (head.tone, head.symbol, head.word) == pill
+
+
+@pytest.mark.parametrize(
+    ("overall", "big", "small", "tone"),
+    [
+        (OVERALL["within"], "+0.4 pp", "95% CI −0.6 to +1.4; inside the ±3 pp tolerance", "ok"),
+        (OVERALL["over"], "+5.1 pp", "95% CI +4.1 to +6.1; beyond the ±3 pp tolerance", "over"),
+        (OVERALL["under"], "−5.1 pp", "95% CI −6.1 to −4.1; beyond the ±3 pp tolerance", "under"),
+        (OVERALL["leans_over"], "+3.1 pp", "95% CI +2.1 to +4.1; not clearly inside the ±3 pp tolerance", "ok"),
+        (OVERALL["unsure"], "+2.5 pp", "95% CI +1.5 to +3.5; not clearly inside the ±3 pp tolerance", "ok"),
+    ],
+)
+def test_first_tile_is_the_gap_of_all_rows(overall: dict[str, object], big: str, small: str, tone: str) -> None:
+    tile = sentences.tiles(findings(overall=overall))[0]
+    assert tile == Tile(name="Overall gap, said − happened", big=big, small=small, tone=tone)
+
+
+def test_intervals_are_named_by_their_level() -> None:
+    tile = sentences.tiles(findings(alpha=0.1))[0]
+    assert tile.small == "90% CI −1.0 to +1.0; inside the ±3 pp tolerance"
+
+
+def test_second_tile_is_the_ece_beside_chance() -> None:
+    tile = sentences.tiles(findings())[1]
+    assert tile == Tile(
+        name="Calibration error (ECE)",
+        big="1.2 pp",
+        small="right scores would show 0.8 pp by chance, at most 1.1 pp in 19 of 20 cases",
+        tone="ok",
+    )
+
+
+def test_third_tile_counts_the_segments_of_all_groupings() -> None:
+    found = findings(grouping("area", WEST, EAST, SOUTH, FINE, ISLANDS), grouping("shift", COAST, FINE))
+    assert sentences.tiles(found)[2] == Tile(
+        name="Segments with a clear gap",
+        big="2 of 6",
+        small="2 within tolerance, 1 leaning, 1 undecided, 1 too small",
+        tone="over",
+    )
+    assert sentences.tiles(findings(grouping("area", FINE)))[2] == Tile(
+        name="Segments with a clear gap",
+        big="0 of 1",
+        small="1 within tolerance, 0 leaning, 0 undecided, 0 too small",
+        tone="ok",
+    )
+
+
+def test_third_tile_without_segments_says_what_was_said_and_what_happened() -> None:
+    overall = numbers("over", gap=0.077, rate=0.2, n=1000)
+    assert sentences.tiles(findings(overall=overall))[2] == Tile(
+        name="Said → happened", big="27.7% → 20.0%", small="1,000 rows, of which 200 were positive", tone="ok"
+    )
+    assert sentences.tiles(findings(overall=overall, weight="w"))[2].small == "1,000 rows"
+
+
+def test_fourth_tile_counts_rows_where_there_is_no_time() -> None:
+    found = findings(overall=numbers(n=24_000, n_missing=12), missing=12)
+    assert sentences.tiles(found)[3] == Tile(
+        name="Rows used", big="24,000", small="12 more without label, score or weight", tone="ok"
+    )
+
+
+@pytest.mark.parametrize(("during", "big", "tone"), [(0.0495, "+4.9 pp", "over"), (-0.0495, "−4.9 pp", "under")])
+def test_fourth_tile_sets_the_latest_period_beside_the_time_before(during: float, big: str, tone: str) -> None:
+    last = ("Jun 2026", 0.049 if during > 0 else -0.049, "over" if during > 0 else "under")
+    shifted = course(*MONTHS[:2], last, since=run("Jun 2026", before=-0.001, during=during))
+    assert sentences.tiles(findings(course=shifted))[3] == Tile(
+        name="Latest period, Jun 2026", big=big, small="before Jun 2026: −0.1 pp", tone=tone
+    )
+
+
+def test_fourth_tile_says_that_no_run_to_the_end_stands_out() -> None:
+    found = findings(course=course(("May 2026", 0.05, "over"), ("Jun 2026", 0.004, "in")))
+    assert sentences.tiles(found)[3] == Tile(
+        name="Latest period, Jun 2026", big="+0.4 pp", small="no run to the end stands out", tone="ok"
+    )
+
+
+def test_fourth_tile_does_not_deny_a_run_that_stands_out() -> None:
+    # The last period differs from zero, though not clearly by more than the tolerance: no shift is named.
+    found = findings(course=course(("May 2026", 0.004, "in"), ("Jun 2026", 0.035, "over")))
+    assert "no run to the end stands out" not in sentences.tiles(found)[3].small
+
+
+# What to do
+
+
+def test_a_clear_gap_asks_for_recalibration_and_counts_people() -> None:
+    [action] = sentences.actions(findings(grouping("area", WEST)))
+    # 3,566 × 0.294 = 1,048.4 predicted; 3,566 × 0.217 = 773.8 happened
+    assert action == Action(
+        what="Recalibrate area West before its scores are used again.",
+        why=(
+            "The scores overstate by 7.7 pp (95% CI +6.7 to +8.7): of 3,566 rows, 1,048 positives were predicted and "
+            "774 happened."
+        ),
+    )
+
+
+def test_with_weights_shares_are_named_in_place_of_people() -> None:
+    [action] = sentences.actions(findings(grouping("area", COAST), weight="w"))
+    assert action == Action(
+        what="Recalibrate area Coast before its scores are used again.",
+        why=(
+            "The scores understate by 4.6 pp (95% CI −5.6 to −3.6): 25.4% said, 30.0% happened, by weight, over 2,918 "
+            "rows."
+        ),
+    )
+
+
+def test_the_whole_comes_first_and_from_the_third_segment_on_names_must_do() -> None:
+    more = [numbers("over", name=f"S{i}", gap=0.05, n=100 * (20 - i)) for i in range(7)]
+    found = sentences.actions(findings(grouping("area", WEST, COAST, *more), overall=OVERALL["over"]))
+    assert [action.what for action in found] == [
+        "Recalibrate the scores as a whole.",
+        "Recalibrate area West before its scores are used again.",
+        "Recalibrate area Coast before its scores are used again.",
+        "Recalibrate these too:",
+    ]
+    assert found[-1].why == (
+        "area S0 (+5.0 pp), area S1 (+5.0 pp), area S2 (+5.0 pp), area S3 (+5.0 pp), area S4 (+5.0 pp) and 2 more."
+    )
+
+
+def test_three_clear_gaps_leave_one_name_for_the_last_line() -> None:
+    found = sentences.actions(findings(grouping("area", WEST, COAST, NORTH)))
+    assert found[-1] == Action(what="Recalibrate these too:", why="area North (+6.1 pp).")
+
+
+@pytest.mark.parametrize(
+    ("shift", "why"),
+    [
+        (run("May 2026", before=0.001, during=0.0495), "The gap moved from +0.1 pp to +5.0 pp."),
+        (
+            run("May 2026", before=0.001, during=0.0495, moved=1, judged=2),
+            "The gap moved from +0.1 pp to +5.0 pp, and it rose in 1 of 2 segments.",
+        ),
+        (
+            run("May 2026", before=-0.011, during=-0.062, moved=5, judged=6),
+            "The gap moved from −1.1 pp to −6.2 pp, and it fell in 5 of 6 segments, so the cause is not one segment.",
+        ),
+        (
+            run("May 2026", before=-0.011, during=-0.062, moved=4, judged=6),
+            "The gap moved from −1.1 pp to −6.2 pp, and it fell in 4 of 6 segments.",
+        ),
+    ],
+)
+def test_a_shift_asks_what_changed(shift: object, why: str) -> None:
+    [action] = sentences.actions(findings(course=course(*MONTHS, since=shift)))
+    assert action == Action(what="Find out what changed in May 2026.", why=why)
+
+
+def test_one_lean_is_watched_with_its_numbers() -> None:
+    [action] = sentences.actions(findings(grouping("area", EAST)))
+    assert action == Action(
+        what="Watch area East.",
+        why=(
+            "It leans over by 2.6 pp, more than chance would do (adjusted p 0.012), but it may still be inside the ±3 "
+            "pp tolerance (widened interval +1.2 to +4.0)."
+        ),
+    )
+
+
+def test_a_lean_of_the_whole_is_watched_where_no_segment_leans() -> None:
+    found = sentences.actions(findings(overall=OVERALL["leans_under"]))
+    assert found == (
+        Action(
+            what="Watch the scores as a whole.",
+            why=(
+                "It leans under by 1.2 pp, more than chance would do (adjusted p 0.040), but it may still be inside "
+                "the ±3 pp tolerance (widened interval −3.2 to +0.8)."
+            ),
+        ),
+    )
+
+
+def test_several_leans_share_a_line() -> None:
+    low = numbers("leans_under", name="Low", gap=-0.021, n=9000)
+    [action] = sentences.actions(findings(grouping("area", EAST, low)))
+    assert action == Action(
+        what="Watch these:",
+        why=(
+            "area East (+2.6 pp) and area Low (−2.1 pp) lean further than chance would take them, but may still be "
+            "inside the tolerance."
+        ),
+    )
+
+
+def test_the_undecided_are_not_reported_as_fine() -> None:
+    [action] = sentences.actions(findings(grouping("area", SOUTH, HILLS, ISLANDS, PORT)))
+    # by rows mis-stated: 500 × 20 pp = 100; 800 × 2.9 pp = 23; 726 × 2 pp = 15; 66 × 20 pp = 13
+    assert action == Action(
+        what="Do not report these as fine:",
+        why=(
+            "area Port (500 rows, at least 10 of each outcome needed), area Hills (800 rows), area South (726 rows, "
+            "about 6,800 needed) and area Islands (66 rows, at least 100 needed) cannot be judged either way yet."
+        ),
+    )
+
+
+def test_the_undecided_are_named_up_to_five_and_the_whole_first() -> None:
+    many = [numbers("unsure", name=f"S{i}", gap=0.01, n=1000 - i) for i in range(6)]
+    [action] = sentences.actions(findings(grouping("area", *many), overall=OVERALL["unsure"]))
+    assert action.why == (
+        "all rows together (10,000 rows), area S0 (1,000 rows), area S1 (999 rows), area S2 (998 rows), area S3 (997 "
+        "rows) and 2 more cannot be judged either way yet."
+    )
+
+
+@pytest.mark.parametrize(("missing", "asked"), [(500, False), (527, True)])
+def test_many_missing_rows_deserve_a_line(missing: int, asked: bool) -> None:  # noqa: FBT001
+    found = sentences.actions(findings(missing=missing))  # 5 % of all rows is 526.3
+    line = Action(
+        what="Find out why 527 rows have no label, score or weight.",
+        why=(
+            "They are 5.0% of the table and in no number here; if they differ from the rest, so may the verdict."
+        ),
+    )
+    assert (line in found) is asked
+
+
+def test_one_missing_row_is_one_row() -> None:
+    [action] = sentences.actions(findings(overall=numbers(n=9, gap=0.0), missing=1))
+    assert action.what == "Find out why 1 row has no label, score or weight."
+
+
+def test_nothing_to_do_is_said_only_where_there_is_nothing() -> None:
+    assert sentences.actions(findings(grouping("area", FINE))) == (
+        Action(
+            what="Nothing to do now.",
+            why="All that could be judged is within ±3 pp. Judge again when new outcomes are in.",
+        ),
+    )
+
+
+def test_there_are_five_lines_at_most_and_the_undecided_never_go_unsaid() -> None:
+    everything = grouping("area", WEST, COAST, NORTH, EAST, SOUTH, ISLANDS)
+    found = sentences.actions(findings(everything, overall=OVERALL["over"], course=RISEN, missing=5000))
+    assert len(found) <= 5
+    assert "Do not report these as fine:" in [action.what for action in found]
+
+
+@pytest.mark.parametrize("n", [150, 5000])
+def test_rows_needed_are_those_that_are_missing(n: int) -> None:
+    # With weights a segment can have rows enough, but too few effective ones: "at least 10 of each" is not why.
+    uneven = numbers("few", name="Uneven", n=n, rate=0.5)
+    [action] = sentences.actions(findings(grouping("area", uneven), weight="w"))
+    assert "of each outcome needed" not in action.why
+
+
+def test_names_are_flat_and_cut() -> None:
+    name = "Île-de-France\n\t and everything that belongs to it, at length"
+    [action] = sentences.actions(findings(grouping("area", numbers("over", name=name, gap=0.05))))
+    assert action.what == (
+        "Recalibrate area Île-de-France and everything that belon… before its scores are used again."
+    )
