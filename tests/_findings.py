@@ -152,7 +152,7 @@ def findings(
     tolerance: float = 0.03,
     alpha: float = 0.05,
     chance: float = 0.008,
-    chance_high: float = 0.011,
+    chance_spread: float = 0.002,
     limit: float = 1.0,
 ) -> Findings:
     """Return findings over groupings; by default all rows together are within tolerance."""
@@ -172,7 +172,7 @@ def findings(
         alpha=alpha,
         overall=whole,
         chance=chance,
-        chance_high=chance_high,
+        chance_spread=chance_spread,
         curve=curve,
         histogram=pl.DataFrame({"lower": [0.0, 0.5], "upper": [0.5, 1.0], "n": [whole["n"], 0]}),
         limit=limit,

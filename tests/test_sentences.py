@@ -17,6 +17,7 @@ OVERALL = {
     "leans_under": numbers("leans_under", gap=-0.012, adjusted=0.04),
     "unsure": numbers("unsure", gap=0.025),
     "few": numbers("few", gap=0.1, n=66),
+    "crooked": numbers("leans_over", gap=0.025, ece=0.052),
 }
 AVERAGE = {
     "within": "On average the scores are within tolerance",
@@ -38,6 +39,9 @@ PORT = numbers("few", name="Port", gap=0.2, n=500, rate=0.004)
 FINE = numbers("within", name="Fine", gap=0.003, wide=0.012)
 MONTHS = (("Mar 2026", 0.004, "in"), ("Apr 2026", -0.004, "in"), ("May 2026", 0.05, "over"), ("Jun 2026", 0.049, "over"))
 RISEN = course(*MONTHS, since=run("May 2026", before=0.001, during=0.0495, moved=5, judged=6))
+EVERYTHING = findings(
+    grouping("area", WEST, COAST, NORTH, EAST, SOUTH, ISLANDS), overall=OVERALL["over"], course=RISEN, missing=5000
+)
 
 
 def lead(found: Findings) -> str:
@@ -86,7 +90,7 @@ def test_headline_clears_every_segment_only_if_each_is_within_tolerance() -> Non
     every = grouping("area", FINE, numbers(name="Else"))
     assert lead(findings(every)) == "On average the scores are within tolerance, and so is every segment."
     found = findings(every, overall=OVERALL["unsure"])
-    assert lead(found) == AVERAGE["unsure"] + "; every segment is within tolerance."
+    assert lead(found) == AVERAGE["unsure"] + "; the gap of every segment is within tolerance."
 
 
 @pytest.mark.parametrize(("during", "way"), [(0.0495, "high"), (-0.0495, "low")])
@@ -100,6 +104,43 @@ def test_headline_ends_with_since_when(during: float, way: str) -> None:
 
 def test_headline_says_nothing_of_time_where_nothing_lasts() -> None:
     assert lead(findings(course=course(*MONTHS))) == "On average the scores are within tolerance."
+
+
+@pytest.mark.parametrize("verdict", ["within", "leans_over", "leans_under", "unsure"])
+def test_headline_sees_a_crooked_curve_under_a_right_mean(verdict: str) -> None:
+    crooked = OVERALL[verdict] | {"ece": 0.052}
+    assert lead(findings(overall=crooked)) == (
+        f"{AVERAGE[verdict]}, but over their range they are off by 5.2 pp (chance alone: 0.8)."
+    )
+    assert lead(findings(grouping("area", WEST), overall=crooked)) == (
+        f"{AVERAGE[verdict]}, but over their range they are off by 5.2 pp (chance alone: 0.8); area West is overstated "
+        "by 8 percentage points."
+    )
+    assert lead(findings(grouping("area", FINE), overall=crooked)) == (
+        f"{AVERAGE[verdict]}, but over their range they are off by 5.2 pp (chance alone: 0.8); the gap of every segment "
+        "is within tolerance."
+    )
+
+
+@pytest.mark.parametrize(
+    ("ece", "chance", "spread", "off"),
+    [
+        (0.052, 0.008, 0.002, True),
+        (0.037, 0.008, 0.002, False),  # 2.9 pp beyond chance: less than the tolerance
+        (0.139, 0.1, 0.012, True),  # 3.9 pp, 3.25 standard deviations
+        (0.133, 0.1, 0.012, False),  # 3.3 pp, 2.75 standard deviations: chance might do that
+    ],
+)
+def test_a_curve_is_off_only_far_beyond_chance_and_tolerance(
+    ece: float,
+    chance: float,
+    spread: float,
+    off: bool,  # noqa: FBT001
+) -> None:
+    found = findings(overall=numbers(ece=ece), chance=chance, chance_spread=spread)
+    assert found.curve_off is off
+    assert found.state == ("action needed" if off else "within tolerance")
+    assert found.chance_high == pytest.approx(chance + 1.6448536269514722 * spread)  # scipy.stats.norm.ppf(0.95)
 
 
 @pytest.mark.parametrize("overall", list(OVERALL.values()), ids=list(OVERALL))
@@ -169,6 +210,7 @@ def test_second_tile_is_the_ece_beside_chance() -> None:
         small="right scores would show 0.8 pp by chance, at most 1.1 pp in 19 of 20 cases",
         tone="ok",
     )
+    assert sentences.tiles(findings(overall=numbers(ece=0.052)))[1].tone == "over"
 
 
 def test_third_tile_counts_the_segments_of_all_groupings() -> None:
@@ -237,6 +279,17 @@ def test_a_clear_gap_asks_for_recalibration_and_counts_people() -> None:
             "774 happened."
         ),
     )
+
+
+@pytest.mark.parametrize("verdict", ["within", "leans_over", "unsure"])
+def test_a_crooked_curve_asks_for_recalibration_of_the_whole(verdict: str) -> None:
+    action = sentences.actions(findings(overall=OVERALL[verdict] | {"ece": 0.052}))[0]
+    assert action.what == "Recalibrate the scores as a whole."
+    assert action.why.endswith(
+        "ECE 5.2 pp, where right scores would show 0.8 pp by chance. The reliability diagram shows where they say too "
+        "much and where too little."
+    )
+    assert ("mean is not the trouble" in action.why) is (verdict == "within")
 
 
 def test_with_weights_shares_are_named_in_place_of_people() -> None:
@@ -375,17 +428,24 @@ def test_nothing_to_do_is_said_only_where_there_is_nothing() -> None:
     )
 
 
-def test_there_are_five_lines_at_most_and_the_undecided_never_go_unsaid() -> None:
-    everything = grouping("area", WEST, COAST, NORTH, EAST, SOUTH, ISLANDS)
-    found = sentences.actions(findings(everything, overall=OVERALL["over"], course=RISEN, missing=5000))
-    assert len(found) <= 5
-    assert "Do not report these as fine:" in [action.what for action in found]
+def test_there_are_five_lines_at_most() -> None:
+    found = sentences.actions(EVERYTHING)
+    assert [action.what for action in found[:4]] == [
+        "Recalibrate the scores as a whole.",
+        "Recalibrate area West before its scores are used again.",
+        "Recalibrate area Coast before its scores are used again.",
+        "Recalibrate these too:",
+    ]
+    assert len(found) == 5
 
 
-@pytest.mark.parametrize("n", [150, 5000])
-def test_rows_needed_are_those_that_are_missing(n: int) -> None:
-    # With weights a segment can have rows enough, but too few effective ones: "at least 10 of each" is not why.
-    uneven = numbers("few", name="Uneven", n=n, rate=0.5)
+def test_the_undecided_do_not_go_unsaid_where_lines_run_out() -> None:
+    assert "Do not report these as fine:" in [action.what for action in sentences.actions(EVERYTHING)]
+
+
+def test_a_weighted_segment_is_not_asked_for_outcomes_that_it_has() -> None:
+    # 2,500 positives, but uneven weights: too few effective rows to be judged, which is another reason.
+    uneven = numbers("few", name="Uneven", n=5000, rate=0.5)
     [action] = sentences.actions(findings(grouping("area", uneven), weight="w"))
     assert "of each outcome needed" not in action.why
 

@@ -134,7 +134,7 @@ def forest(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
 
 def _frame(rows: pl.DataFrame, zone: float, width: int) -> _Frame:
     wide = is_wide(width)
-    least, most = (84, 204) if wide else (72, 116)
+    least, most = (84, 204) if wide else (72, 124)
     names = Names.from_texts(rows["segment"].to_list(), least=least, most=most)
     total = inner(width) - names.extent
     taken = sum(column.width + _GUTTER for column in _TEXTS) if wide else 2 * PADDING

@@ -1,0 +1,173 @@
+"""The course over time: which periods are marked, and when a shift to the end is named."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from calframe._course import Course
+from tests._findings import drawn, gathered
+
+
+def exact(*periods: tuple[int, float], score: float = 0.5, segments: int = 0) -> pl.DataFrame:
+    """Return periods of (rows, rate): labels are dealt out, not drawn, so that the gap of each is known."""
+    frames = []
+    for i, (n, rate) in enumerate(periods):
+        positives = round(n * rate)
+        frame = pl.DataFrame(
+            {
+                "y": [1] * positives + [0] * (n - positives),
+                "p": [score] * n,
+                "day": [dt.date(2024 + i // 12, 1 + i % 12, 10)] * n,
+            }
+        )
+        frames.append(frame.sample(fraction=1.0, shuffle=True, seed=i))
+    table = pl.concat(frames)
+    return table.with_columns(group=pl.int_range(pl.len()) % segments) if segments else table
+
+
+def course_of(table: pl.DataFrame, **arguments: Any) -> Course:
+    found = gathered(table, time="day", every="1mo", **arguments).course
+    assert found is not None
+    return found
+
+
+STEADY = (2000, 0.5)
+HIGH = (2000, 0.44)  # scores 6 points too high
+
+
+def test_a_run_to_the_end_is_named_from_its_first_period() -> None:
+    found = course_of(exact(*[STEADY] * 6, HIGH, HIGH))
+    assert found.table["state"].to_list() == ["in"] * 6 + ["over"] * 2
+    assert found.since is not None
+    assert found.since.label == "Jul 2024"
+    assert (found.since.before, found.since.during) == pytest.approx((0.0, 0.06), abs=1e-12)
+
+
+def test_a_run_downwards_is_named_too() -> None:
+    found = course_of(exact(*[STEADY] * 6, (2000, 0.56), (2000, 0.57)))
+    assert found.table["state"].to_list() == ["in"] * 6 + ["under"] * 2
+    assert found.since is not None
+    assert found.since.during == pytest.approx(-0.065, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "periods",
+    [
+        [STEADY] * 8,
+        [*[STEADY] * 5, HIGH, HIGH, STEADY],  # it did not last
+        [HIGH] * 8,  # off all the time, so not since anything
+        [*[STEADY] * 6, (2000, 0.465), (2000, 0.465)],  # marked, but not clearly beyond the tolerance
+        [*[STEADY] * 7, (60, 0.1)],  # too few rows to judge the last period
+        [*[STEADY] * 4, HIGH, HIGH, (60, 0.1)],
+    ],
+    ids=["steady", "over again", "always", "inside the tolerance", "few rows", "few rows after a run"],
+)
+def test_no_shift_is_named_without_a_clear_run_to_the_end(periods: list[tuple[int, float]]) -> None:
+    assert course_of(exact(*periods)).since is None
+
+
+def test_a_run_is_one_way() -> None:
+    found = course_of(exact(*[STEADY] * 6, HIGH, (2000, 0.56)))
+    assert found.table["state"].to_list() == ["in"] * 6 + ["over", "under"]
+    assert found.since is not None
+    assert found.since.label == "Aug 2024"
+    assert found.since.during == pytest.approx(-0.06, abs=1e-12)
+
+
+def test_a_gap_that_was_always_there_has_no_beginning() -> None:
+    # Six points too high throughout; the first periods have too few rows to show it.
+    found = course_of(exact(*[(300, 0.443)] * 6, *[(5000, 0.44)] * 3))
+    assert found.table["state"].to_list() == ["in"] * 6 + ["over"] * 3
+    assert found.since is None
+
+
+def test_a_steady_gap_is_seldom_said_to_have_begun() -> None:
+    # Periods with 700 rows and a gap of 6 points: some are marked, some are not, and nothing ever changed.
+    named = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        found = course_of(drawn(rng, rng.uniform(0.2, 0.8, 12 * 700), off=0.06, periods=12))
+        named += found.since is not None
+    assert named <= 7  # scipy.stats.binom.ppf(0.99, 60, 0.05) = 7
+
+
+def test_a_drift_in_the_last_two_of_twelve_periods_is_found() -> None:
+    hits = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 12 * 1000
+        off = np.where(np.arange(n) % 12 >= 10, 0.1, 0.0)
+        found = course_of(drawn(rng, rng.uniform(0.2, 0.8, n), off=off, periods=12))
+        hits += found.since is not None and found.since.label == "Nov 2024"
+    assert hits >= 17
+
+
+def test_marks_hold_over_all_periods_together() -> None:
+    found = course_of(exact(*[STEADY] * 6, (2000, 0.475), (2000, 0.46)))
+    # Wilson's half width at 2,000 rows: 2.19 points alone, 3.04 at Šidák's level for eight
+    assert found.comparisons == 8
+    assert found.table["state"].to_list() == ["in"] * 7 + ["over"]
+    assert found.table["gap_low"][6] > 0
+
+
+def test_periods_with_few_rows_are_shown_but_not_judged() -> None:
+    found = course_of(exact(*[STEADY] * 3, (99, 0.1), (200, 0.04)))
+    assert found.comparisons == 3
+    assert found.table["verdict"].to_list()[3:] == ["few", "few"]
+    assert found.table["state"].to_list() == ["in"] * 5
+    assert found.table["n"].to_list() == [2000, 2000, 2000, 99, 200]
+
+
+def test_segments_that_moved_the_same_way_are_counted() -> None:
+    # Of four segments one fell, from 6 points too high to right; the others rose from 2 too low to 8 too high.
+    fell = exact(*[(500, 0.44)] * 6, *[(500, 0.5)] * 2).with_columns(group=pl.lit("fell"))
+    rose = exact(*[(1500, 0.52)] * 6, *[(1500, 0.42)] * 2).with_columns(group=pl.int_range(pl.len()) % 3)
+    table = pl.concat([fell, rose.with_columns(pl.col("group").cast(pl.String))])
+    found = course_of(table, by="group")
+    assert found.since is not None
+    assert found.since.label == "Jul 2024"
+    assert (found.since.moved, found.since.judged) == (3, 4)
+
+
+def test_every_segment_that_moved_with_the_rest_is_counted() -> None:
+    found = course_of(exact(*[STEADY] * 6, HIGH, HIGH, segments=4), by="group")
+    assert found.since is not None
+    assert (found.since.moved, found.since.judged) == (4, 4)
+
+
+def test_segments_without_rows_on_both_sides_are_not_counted() -> None:
+    table = exact(*[STEADY] * 6, HIGH, HIGH, segments=4)
+    late = pl.col("day") >= dt.date(2024, 7, 1)
+    found = course_of(table.filter(~late | (pl.col("group") < 3)), by="group")
+    assert found.since is not None
+    assert found.since.judged == 3
+    alone = course_of(table).since
+    assert alone is not None
+    assert (alone.moved, alone.judged) == (0, 0)
+
+
+def test_a_missing_segment_is_a_segment() -> None:
+    table = exact(*[STEADY] * 6, HIGH, HIGH, segments=4)
+    table = table.with_columns(group=pl.when(pl.col("group") > 1).then("group"))
+    found = course_of(table, by="group")
+    assert found.since is not None
+    assert (found.since.moved, found.since.judged) == (3, 3)
+    assert found.table["n"].sum() == table.height
+
+
+def test_the_course_is_that_of_all_rows_whatever_the_segments() -> None:
+    rng = np.random.default_rng(8)
+    table = drawn(rng, rng.random(4000), segments=7, periods=9)
+    assert course_of(table, by="group").table.select("n", "period", "state", "verdict").equals(
+        course_of(table).table.select("n", "period", "state", "verdict")
+    )
+
+
+def test_without_time_there_is_no_course() -> None:
+    rng = np.random.default_rng(8)
+    assert gathered(drawn(rng, rng.random(400), periods=2)).course is None

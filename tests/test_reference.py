@@ -1,0 +1,34 @@
+"""Independent reference values: 30 peers and exact rational arithmetic, on every kind of table."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+METRICS = (
+    r"^(bin|grp|wgt|ci)\|.*\|(n|base_rate|mean_score|brier|log_loss(_unclipped|_clip1e-15)?"
+    r"|(ece|mce|ace|rmsce)_ew\d+_(left|right)(_km)?|by_group_(n|base_rate|mean_score|brier|log_loss|ece10_right|mce10_right)"
+    r"|ci_(wilson|beta|jeffreys))\|"
+)
+
+
+@pytest.mark.parametrize("frame", ["polars", "pandas", "lazy", "pyarrow", "duckdb"])
+def test_metrics_agree_with_the_reference(reference_folder: Path, frame: str) -> None:
+    script = reference_folder / "check" / "reference.py"
+    root = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, str(script), "--part", "metrics", "--frame", frame, "--only", METRICS],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    said = re.search(r"reference values: (\d+) right, (\d+) wrong", done.stdout)
+    assert said is not None, done.stderr
+    assert (int(said[2]), done.returncode) == (0, 0), done.stdout
+    assert int(said[1]) >= 900

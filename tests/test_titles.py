@@ -1,0 +1,335 @@
+"""Titles, captions and notes of figures, in full, for findings made by hand."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from calframe._report import _captions as captions
+from calframe._report import _method as method
+from calframe._report import _titles as titles
+from calframe._segments import Grouping
+from tests._findings import bins, cell, course, findings, grouping, numbers, run
+
+WEST = numbers("over", name="West", gap=0.077, rate=0.217, n=3566)
+COAST = numbers("under", name="Coast", gap=-0.046, n=2918)
+SOUTH = numbers("unsure", name="South", gap=0.02, n=726)
+FINE = numbers("within", name="Fine", gap=0.003)
+ISLANDS = numbers("few", name="Islands", gap=0.2, n=66)
+
+
+# Forest plot
+
+
+def test_forest_names_the_one_clear_gap() -> None:
+    found = titles.forest_title(grouping("area", WEST, SOUTH, FINE))
+    assert found == "area West is the one segment with a clear gap: 29.4% said, 21.7% happened"
+
+
+def test_forest_counts_clear_gaps_and_names_the_one_that_mis_states_the_most_rows() -> None:
+    found = titles.forest_title(grouping("area", WEST, COAST, FINE))
+    assert found == (
+        "2 of 3 segments have a clear gap; area West mis-states the most rows: 29.4% said, 21.7% happened"
+    )
+
+
+def test_forest_names_the_most_rows_mis_stated_only_if_no_other_segment_has_more() -> None:
+    # Large: 100,000 × 2 pp = 2,000 rows mis-stated within the tolerance; West: 275
+    large = numbers("within", name="Large", gap=0.02, n=100_000)
+    assert "West mis-states the most rows:" not in titles.forest_title(grouping("area", WEST, COAST, large))
+
+
+def test_forest_clears_every_segment_only_if_each_is_within_tolerance() -> None:
+    found = titles.forest_title(grouping("area", FINE, numbers(name="Else")))
+    assert found == "Every segment of area is within tolerance"
+
+
+@pytest.mark.parametrize(
+    ("segments", "title"),
+    [
+        (
+            (SOUTH, FINE, ISLANDS),
+            "No segment of area has a clear gap; 1 of 3 are within tolerance, the others cannot be cleared yet",
+        ),
+        (
+            (SOUTH, ISLANDS),
+            "No segment of area has a clear gap; 0 of 2 are within tolerance, none can be cleared yet",
+        ),
+        (
+            (numbers("leans_over", name="East", gap=0.03), FINE),
+            "No segment of area has a clear gap; 1 of 2 are within tolerance, the others cannot be cleared yet",
+        ),
+    ],
+)
+def test_forest_never_takes_undecided_for_fine(segments: tuple[dict[str, object], ...], title: str) -> None:
+    assert titles.forest_title(grouping("area", *segments)) == title
+
+
+# Heatmap
+
+TWENTY = [cell("Fine", f"{i}–{i + 1}%", 0.01, clear=i < 2) for i in range(20)]
+
+
+def test_heat_says_where_the_worst_segment_is_off() -> None:
+    heat = [cell("West", "0–40%", 0.031, clear=True), cell("West", "40–100%", 0.12, clear=True)]
+    found = titles.heat_title(grouping("area", WEST, FINE, heat=heat), alpha=0.05)
+    assert found == "In area West the gap is widest for scores of 40–100%: 12 pp too high"
+    heat = [cell("Coast", "0–40%", -0.031, clear=True), cell("Coast", "40–100%", -0.012, clear=True)]
+    found = titles.heat_title(grouping("area", COAST, heat=heat), alpha=0.05)
+    assert found == "In area Coast the gap is widest for scores of 0–40%: 3 pp too low"
+
+
+def test_heat_calls_no_gap_the_widest_beside_a_wider_one() -> None:
+    heat = [cell("West", "0–40%", 0.05, clear=True), cell("West", "40–100%", 0.15, n=60)]
+    found = titles.heat_title(grouping("area", WEST, heat=heat), alpha=0.05)
+    assert "widest for scores of 0–40%" not in found
+
+
+def test_heat_leaves_out_cells_that_show_no_number() -> None:
+    heat = [cell("West", "0–40%", 0.05, clear=True), cell("West", "40–100%", 0.4, n=20)]
+    found = titles.heat_title(grouping("area", WEST, heat=heat), alpha=0.05)
+    assert found == "In area West the gap is widest for scores of 0–40%: 5 pp too high"
+    found = titles.heat_title(grouping("area", WEST, heat=heat[1:]), alpha=0.05)
+    assert found == "No score range has rows enough to show a gap"
+
+
+@pytest.mark.parametrize(
+    ("alpha", "title"),
+    [
+        (0.05, "2 of 20 cells stand out, where chance alone gives about 1"),
+        (0.1, "2 of 20 cells stand out, where chance alone gives about 2"),
+    ],
+)
+def test_heat_without_a_clear_gap_sets_its_cells_beside_chance(alpha: float, title: str) -> None:
+    assert titles.heat_title(grouping("area", FINE, heat=TWENTY), alpha=alpha) == title
+
+
+def test_heat_speaks_of_one_cell_in_the_singular() -> None:
+    [one] = [cell("Fine", "0–100%", 0.04, clear=True)]
+    found = titles.heat_title(grouping("area", FINE, heat=[one]), alpha=0.05)
+    assert found.startswith("1 of 1 cells stands out")
+
+
+def test_heat_gives_chance_more_than_nothing() -> None:
+    # 4 cells at 5 % are 0.2 of a cell: rare, not impossible
+    found = titles.heat_title(grouping("area", FINE, heat=TWENTY[:4]), alpha=0.05)
+    assert "about 0" not in found.replace("about 0.2", "")
+
+
+# Reliability diagram
+
+
+@pytest.mark.parametrize(
+    ("out", "title"),
+    [
+        (0, "All rows together: all 10 bins lie where right scores would put them"),
+        (1, "All rows together: 1 of 10 bins lies outside the band, by 5 pp, at scores around 5.0%"),
+        (
+            4,
+            "All rows together: 4 of 10 bins lie outside the band, the largest by 5 pp, at scores from 5.0% to 35.0%",
+        ),
+    ],
+)
+def test_curve_counts_the_bins_outside_the_band(out: int, title: str) -> None:
+    assert titles.curve_title(pl.DataFrame(bins("", out=out, of=10)), name="All rows together") == title
+
+
+def test_curve_of_no_rows_claims_nothing() -> None:
+    empty = pl.DataFrame(bins("", out=0, of=1)).clear()
+    assert "right scores" not in titles.curve_title(empty, name="All rows together")
+
+
+def test_curve_speaks_of_one_bin_in_the_singular() -> None:
+    found = titles.curve_title(pl.DataFrame(bins("", out=0, of=1)), name="All rows together")
+    assert "all 1 bins" not in found
+
+
+# Small multiples
+
+
+def panels(*out: int, worst: dict[str, object] = WEST) -> Grouping:
+    names = [str(worst["segment"]), "b", "c", "d"][: len(out)]
+    segments = [worst, *(numbers(name=name) for name in names[1:])]
+    curves = [row for name, k in zip(names, out, strict=True) for row in bins(name, out=k, of=15)]
+    return grouping("area", *segments, curves=curves)
+
+
+@pytest.mark.parametrize(
+    ("out", "title"),
+    [
+        ((11, 1, 0, 2), "area West is outside its band in 11 of 15 bins; no other segment here in more than 2"),
+        ((2, 2, 0, 1), "area West is outside its band in 2 of 15 bins; 3 of 4 segments here have bins outside"),
+        ((3,), "area West is outside its band in 3 of 15 bins"),
+    ],
+)
+def test_panels_set_the_worst_segment_beside_the_others(out: tuple[int, ...], title: str) -> None:
+    shown = panels(*out)
+    assert titles.panels_title(shown, shown.segments["segment"].to_list()) == title
+
+
+def test_panels_speak_of_the_drawn_segments_alone() -> None:
+    shown = panels(5, 1, 9)
+    assert titles.panels_title(shown, ["West", "b"]) == (
+        "area West is outside its band in 5 of 15 bins; no other segment here in more than 1"
+    )
+
+
+def test_panels_without_a_clear_gap_are_set_beside_chance() -> None:
+    shown = panels(0, 1, worst=SOUTH)
+    assert titles.panels_title(shown, ["South", "b"]) == (
+        "1 of 2 segments have a bin outside their band; one in twenty bins would be by chance"
+    )
+
+
+def test_panels_of_segments_that_are_all_too_small() -> None:
+    shown = grouping("area", ISLANDS, curves=bins("Islands", out=1, of=1))
+    assert titles.panels_title(shown, ["Islands"]) == "No segment has rows enough for a curve"
+
+
+# Course over time
+
+
+def test_course_says_since_when() -> None:
+    months = (("Apr 2026", 0.001, "in"), ("May 2026", 0.05, "over"))
+    found = titles.course_title(course(*months, since=run("May 2026", before=0.001, during=0.05)))
+    assert found == "Since May 2026 the scores run about 5 pp too high"
+    found = titles.course_title(course(*months, since=run("May 2026", before=0.001, during=-0.05)))
+    assert found == "Since May 2026 the scores run about 5 pp too low"
+
+
+@pytest.mark.parametrize(
+    ("periods", "title"),
+    [
+        ((("Apr 2026", 0.001, "in"), ("May 2026", 0.002, "in")), "None of 2 periods stands out"),
+        ((("Apr 2026", 0.001, "in"),), "There is only one period"),
+        (
+            (("Mar 2026", 0.05, "over"), ("Apr 2026", -0.061, "under"), ("May 2026", 0.001, "in")),
+            "2 of 3 periods stand out, Apr 2026 the most with −6.1 pp; no lasting shift beyond the tolerance",
+        ),
+        (
+            (("Mar 2026", 0.05, "over"), ("Apr 2026", 0.01, "in"), ("May 2026", 0.001, "in")),
+            "1 of 3 periods stands out, Mar 2026 with +5.0 pp; no lasting shift beyond the tolerance",
+        ),
+    ],
+)
+def test_course_counts_the_periods_that_stand_out(periods: tuple[tuple[str, float, str], ...], title: str) -> None:
+    assert titles.course_title(course(*periods)) == title
+
+
+# Captions and method
+
+
+def test_forest_caption_names_level_comparisons_and_tolerance() -> None:
+    one = grouping("area", WEST, FINE, ISLANDS)
+    found = captions.forest_caption(findings(one, alpha=0.1, tolerance=0.025), one)
+    assert found == (
+        "Each row is a segment of area, worst first. Dot: gap between what the scores said and what happened. Thick "
+        "line: 90% interval; thin line: the same, widened for 2 comparisons. Grey zone: the ±2.5 pp tolerance set for "
+        "this report."
+    )
+
+
+def test_heat_caption_says_what_the_colours_mean() -> None:
+    assert captions.heat_caption(grouping("area", FINE)) == (
+        "Gap in percentage points for each segment of area and score range. Orange: the scores say more than happens; "
+        "blue: they say less. Strong and bold: the cell's own interval excludes zero; ‘·’: fewer than 50 rows, not "
+        "shown."
+    )
+
+
+def test_curve_caption_counts_rows_and_bins() -> None:
+    assert captions.curve_caption(findings()) == (
+        "10,000 rows in 15 bins of about equal size. Dots on the dashed line would be perfect; the strip below "
+        "enlarges how far off each is."
+    )
+
+
+@pytest.mark.parametrize(
+    ("ece", "reading"),
+    [(0.010, "the reading is within chance"), (0.020, "only what lies above that is real")],
+)
+def test_the_ece_is_read_beside_chance(ece: float, reading: str) -> None:
+    aside = dict(captions.curve_aside(findings(overall=numbers(ece=ece))))
+    assert aside["Error in one number"] == (
+        f"ECE {100 * ece:.1f} pp. Right scores would still show about 0.8 pp with these rows (95th percentile 1.1 "
+        f"pp): {reading}."
+    )
+
+
+def test_without_rows_there_is_no_error_to_read() -> None:
+    empty = numbers("few", gap=None, n=0, ece=None)
+    assert dict(captions.curve_aside(findings(overall=empty)))["Error in one number"] == "There are no rows to measure."
+
+
+def test_curve_note_says_where_the_axes_end() -> None:
+    assert captions.curve_note(findings()) is None
+    assert captions.curve_note(findings(limit=0.05)) == "Axes end at 5.0%, above nearly all scores."
+
+
+def test_panels_caption() -> None:
+    assert captions.panels_caption(grouping("area", FINE)) == (
+        "One panel per segment of area, worst first; up is ‘happens more often than said’. Grey line: all rows "
+        "together. Bins are fewer where there are fewer rows."
+    )
+
+
+def test_course_caption_names_unit_level_and_comparisons() -> None:
+    when = course(("Apr 2026", 0.0, "in"), ("May 2026", 0.0, "in"), undated=1)
+    assert captions.course_caption(findings(course=when), when) == (
+        "Gap per period (1mo), all rows, with its 95% interval. A period is marked only if it differs from zero after "
+        "correction for 2 looks. Grey zone: the ±3 pp tolerance."
+    )
+    assert captions.undated_note(when) == "1 row without a date is not here."
+
+
+@pytest.mark.parametrize(
+    ("total", "note"),
+    [
+        (20, ""),
+        (43, "23 more segments are not drawn; they are in the table below and in the report's data."),
+        (21, "1 more segment is not drawn; it is in the table below and in the report's data."),
+    ],
+)
+def test_left_out_note_counts_what_is_not_drawn(total: int, note: str) -> None:
+    assert captions.left_out_note(total, 20) == note
+
+
+def test_method_names_tolerance_alpha_and_comparisons() -> None:
+    paragraphs = dict(method.method(findings(grouping("area", WEST, FINE), tolerance=0.02, alpha=0.1)))
+    assert list(paragraphs) == [
+        "Gap",
+        "Intervals and tests",
+        "Several segments at once",
+        "Verdicts",
+        "Small segments",
+        "Calibration error and chance",
+        "Rows",
+        "Over time",
+        "What this cannot show",
+    ]
+    assert "The 90% interval of a gap mirrors the Wilson interval" in paragraphs["Intervals and tests"]
+    assert "all 2 judged segments of all groupings (Šidák)" in paragraphs["Several segments at once"]
+    assert "lies beyond ±2 pp" in paragraphs["Verdicts"]
+    assert "adjusted p-value is below 0.1" in paragraphs["Verdicts"]
+    assert paragraphs["Over time"] == "No time column was given, so nothing is said about when."
+
+
+def test_method_counts_rows_and_names_categories_without_rows() -> None:
+    found = findings(grouping("area", WEST, empty=("Moon", "Mars")), missing=12, weight="w")
+    assert dict(method.method(found))["Rows"] == (
+        "10,012 rows read, 10,000 used, 12 without label, score or weight, 0 of weight 0. Missing segment values are a "
+        "segment of their own. Rows are weighted by w; intervals use (sum w)² / sum w² rows. Declared categories "
+        "without rows: area: Moon, Mars."
+    )
+
+
+def test_method_says_in_which_zone_days_begin() -> None:
+    found = findings(course=course(("Apr 2026", 0.0, "in")))
+    assert dict(method.method(found))["Over time"].startswith("Periods of 1mo, days as in the column itself.")
+
+
+def test_call_repeats_the_arguments() -> None:
+    arguments = {"label": "y", "score": "it's", "by": ["a", "b"], "tolerance": 0.02}
+    assert method.call(arguments) == (
+        "calframe.report(data, label='y', score=\"it's\", by=['a', 'b'], tolerance=0.02).save(\"report.html\")"
+    )
