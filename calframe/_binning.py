@@ -55,7 +55,11 @@ class Bins:
     @classmethod
     def of_edges(cls, edges: Sequence[float] | Floats, *, closed: Closed) -> Self:
         """Make bins between the given edges."""
-        values = tuple(float(edge) for edge in edges)
+        try:
+            values = tuple(float(edge) for edge in edges)
+        except (TypeError, ValueError) as error:
+            msg = f"bins as edges must be a list of numbers; got {edges!r}."
+            raise ArgumentError(msg) from error
         if len(values) < 2 or not np.all(np.isfinite(values)) or not np.all(np.diff(values) > 0):
             msg = f"bins as edges must be two or more finite, strictly ascending numbers; got {list(values)}."
             raise ArgumentError(msg)

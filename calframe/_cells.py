@@ -15,7 +15,7 @@ from calframe._faults import check_faults
 from calframe._kernels._binned import segment_sum
 from calframe._registry import TERMS, Cells, Row
 from calframe._table import Table
-from calframe._typing import Floats, Ints
+from calframe._typing import Bools, Floats, Ints
 
 _BIN = "_cf_bin"
 _UNWEIGHTED = {
@@ -25,7 +25,7 @@ _UNWEIGHTED = {
     "w2_variance": "_cf_t_variance",
     "w2_square": "_cf_t_square",
 }
-_ALWAYS_SUMMED = {"_cf_n", "_cf_y", "_cf_w", "_cf_zero", "_cf_invalid", "_cf_fault"}  # counts and checks
+_ALWAYS_SUMMED = {"_cf_n", "_cf_y", "_cf_w", "_cf_zero", "_cf_invalid", "_cf_fault", "_cf_positive"}  # counts, checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,15 +153,24 @@ def _logit_surprise() -> tuple[nw.Expr, nw.Expr]:
 
 
 def _starts(cells: nw.DataFrame[Any], keys: Sequence[str]) -> Ints:
-    """Return where a new segment begins in sorted cells; two nulls are the same segment."""
+    """Return where a new segment begins in sorted cells."""
     new = np.zeros(len(cells), dtype=np.bool_)
     new[0] = True
     for name in keys:
-        column = cells.get_column(name)
-        missing = column.is_null().to_numpy()
-        differs = (column != column.shift(1)).fill_null(value=False).to_numpy().astype(np.bool_)
-        new[1:] |= (missing[1:] != missing[:-1]) | (differs[1:] & ~missing[1:])
+        new[1:] |= changes(cells.get_column(name))
     return np.flatnonzero(new).astype(np.int64)
+
+
+def changes(column: nw.Series[Any]) -> Bools:
+    """Return whether each value of a sorted column differs from the one before it; two nulls do not.
+
+    Values are compared as Python objects: libraries that shift a column turn whole numbers into floats.
+    """
+    missing = np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
+    values = np.empty(len(missing), dtype=object)
+    values[:] = column.to_list()
+    values[missing] = None
+    return np.asarray(values[1:] != values[:-1], dtype=np.bool_)
 
 
 def _numbers(cells: nw.DataFrame[Any], names: set[str]) -> dict[str, Floats]:

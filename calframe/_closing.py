@@ -54,7 +54,8 @@ def polars_schema(table: Table, columns: Mapping[str, type]) -> dict[str, pl.Dat
     native = table.native.collect_schema()
     schema: dict[str, pl.DataType] = {}
     for key in table.keys:
-        schema[key.name] = pl.Int64() if key.whole else pl.String() if key.categorical else native[key.name]
+        text = key.categorical or native[key.name] == pl.Null
+        schema[key.name] = pl.Int64() if key.whole else pl.String() if text else native[key.name]
     if table.roles.several:
         schema["model"] = pl.String()
     return schema | {name: _POLARS_TYPES[kind] for name, kind in columns.items()}
@@ -113,7 +114,8 @@ def declared_categories(table: Table, key: Key) -> list[str]:
     if isinstance(dtype, nw.Enum):
         return [str(category) for category in getattr(dtype, "categories", ())]
     if nw.dependencies.is_pandas_dataframe(table.native):
-        return [str(category) for category in table.native[key.name].cat.categories]
+        declared = getattr(table.native[key.name].dtype, "categories", None)
+        return [] if declared is None else [str(category) for category in declared]
     return []
 
 

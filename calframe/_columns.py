@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
-import pandas as pd
+import polars as pl
 
 from calframe._errors import (
     ColumnClashError,
@@ -21,6 +21,7 @@ from calframe._roles import Roles
 
 _PEEKED_ROWS = 1000  # rows looked at to suggest a column in an error message
 _LARGEST_WHOLE = 2.0**53
+_NO_KEYS = (nw.List, nw.Array, nw.Struct, nw.Object, nw.Unknown, nw.Duration, nw.Binary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +53,13 @@ class Key:
         """Return the key of local days, numbers such as 20260131."""
         return cls(name=name, alias="_cf_day", dtype=nw.Int64(), whole=True)
 
-    def prepared(self) -> nw.Expr:
+    def prepared(self, column: nw.Expr) -> nw.Expr:
         """Return the column under its private name; of floats NaN is null and -0.0 is 0.0."""
-        column = nw.col(self.name)
         if self.whole:
             number = column.cast(nw.Float64)
             column = nw.when(~number.is_nan()).then(number + 0.0)
+        elif self.categorical:
+            column = column.cast(nw.String)
         return column.alias(self.alias)
 
     def fault(self) -> nw.Expr | None:
@@ -65,7 +67,8 @@ class Key:
         if not self.whole:
             return None
         key = nw.col(self.alias)
-        return ~(key == key.floor()) | (key.abs() > _LARGEST_WHOLE)
+        broken = ~(key == key.floor()) | (key.abs() > _LARGEST_WHOLE)
+        return ~key.is_null() & ~key.is_nan() & broken
 
 
 def check_columns(frame: nw.LazyFrame[Any], roles: Roles, reserved: Iterable[str]) -> None:
@@ -90,66 +93,56 @@ def check_columns(frame: nw.LazyFrame[Any], roles: Roles, reserved: Iterable[str
             raise ColumnClashError.from_reserved(name)
 
 
-def check_types(schema: Mapping[str, Any], roles: Roles) -> None:
-    """Raise unless scores and weights are numbers and the time is a date."""
+def check_types(types: Mapping[str, Any], roles: Roles, *, sortable: Collection[str] = ()) -> None:
+    """Raise unless each column has a type that its role can use.
+
+    Parameters
+    ----------
+    types : mapping of str to narwhals dtype
+        The types of the used columns.
+    roles : Roles
+        The roles.
+    sortable : collection of str
+        Columns of Python objects that pandas can group and sort all the same, such as dates.
+    """
     for name in roles.scores:
-        if not _is_number(schema[name]):
-            msg = (
-                f"score column {name!r} has type {schema[name]}; scores are numbers between 0 and 1. Cast it to a "
-                "float."
+        if not _is_number(types[name]):
+            raise ScoreError(
+                _type_text("score", name, types[name], "scores are numbers between 0 and 1. Cast it to a float")
             )
-            raise ScoreError(msg)
-    if roles.weight is not None and not _is_number(schema[roles.weight]):
-        msg = (
-            f"weight column {roles.weight!r} has type {schema[roles.weight]}; weights are numbers of 0 or more. Cast "
-            "it to a float."
+    if roles.weight is not None and not _is_number(types[roles.weight]):
+        raise WeightError(
+            _type_text(
+                "weight", roles.weight, types[roles.weight], "weights are numbers of 0 or more. Cast it to a float"
+            )
         )
-        raise WeightError(msg)
-    if isinstance(schema[roles.label], nw.Object | nw.Unknown):
-        msg = f"label column {roles.label!r} holds mixed Python objects; cast it to one type: bool, a number or text."
-        raise LabelError(msg)
-    if roles.time is not None and not isinstance(schema[roles.time], nw.Date | nw.Datetime):
-        msg = (
-            f"time column {roles.time!r} has type {schema[roles.time]}; it must be a date or datetime. Parse it first."
+    if isinstance(types[roles.label], nw.Object | nw.Unknown):
+        wanted = "a label is bool, 0/1, -1/+1, or any two values with positive="
+        raise LabelError(_type_text("label", roles.label, types[roles.label], wanted))
+    if roles.time is not None and not isinstance(types[roles.time], nw.Date | nw.Datetime):
+        raise SegmentError(
+            _type_text("time", roles.time, types[roles.time], "it must be a date or datetime. Parse it first")
         )
-        raise SegmentError(msg)
+    for name in roles.by:
+        if isinstance(types[name], _NO_KEYS) and name not in sortable:
+            wanted = "a segment is text, a whole number, a bool, a category or a date. Cast it first"
+            raise SegmentError(_type_text("segment", name, types[name], wanted))
 
 
-def check_key(name: str, dtype: Any, *, alias: str) -> Key:
-    """Return the key of a segment column, or raise if its type cannot make segments."""
+def key_of(name: str, dtype: Any, *, alias: str) -> Key:
+    """Return the key that a segment column makes."""
     if isinstance(dtype, nw.Categorical | nw.Enum):
         return Key(name=name, alias=alias, dtype=nw.String(), categorical=True)
     if dtype.is_float():
         return Key(name=name, alias=alias, dtype=nw.Int64(), whole=True)
-    if isinstance(dtype, nw.List | nw.Array | nw.Struct | nw.Object | nw.Unknown):
-        kind = "mixed Python objects" if isinstance(dtype, nw.Object | nw.Unknown) else f"values of type {dtype}"
-        msg = (
-            f"segment column {name!r} holds {kind}; a segment is text, a whole number, a bool, a category or a date. "
-            "Cast it first."
-        )
-        raise SegmentError(msg)
     return Key(name=name, alias=alias, dtype=dtype)
 
 
-def pandas_ready(data: pd.DataFrame, roles: Roles) -> pd.DataFrame:
-    """Return the used columns of a pandas frame, object columns in a proper type, categories as text."""
-    numbers = {roles.label, *roles.scores, roles.weight}
-    used = data[list(roles.columns())]
-    return used.assign(**{name: _proper(used[name], number=name in numbers) for name in used.columns})
-
-
-def _proper(column: pd.Series[Any], *, number: bool) -> pd.Series[Any]:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.rename_categories([str(category) for category in column.cat.categories])
-    if column.dtype != object:
-        return column
-    converted = column.convert_dtypes()
-    if number and converted.dtype == object:
-        try:
-            return converted.astype("float64")  # Decimal
-        except (TypeError, ValueError):
-            return converted
-    return converted
+def _type_text(role: str, name: str, dtype: Any, wanted: str) -> str:
+    if isinstance(dtype, nw.Object | nw.Unknown):
+        return f"{role} column {name!r} holds Python objects of several kinds, or of an unknown one; {wanted}."
+    held = f"holds values of type {dtype}" if role == "segment" else f"has type {dtype}"
+    return f"{role} column {name!r} {held}; {wanted}."
 
 
 def _is_number(dtype: Any) -> bool:
@@ -170,13 +163,16 @@ def _could_be(frame: nw.LazyFrame[Any], role: str) -> list[str]:
     numbers = [name for name, dtype in schema.items() if _is_number(dtype)]
     if role == "weight" or not numbers:
         return numbers
-    return [name for name in numbers if _fits(frame, name, role)]
+    if isinstance(frame.to_native(), pl.LazyFrame):  # nothing is read before the user collects
+        return [name for name in numbers if schema[name].is_float() == (role == "score")]
+    first = frame.head(_PEEKED_ROWS).collect()
+    return [name for name in numbers if _fits(first.get_column(name), role)]
 
 
-def _fits(frame: nw.LazyFrame[Any], name: str, role: str) -> bool:
+def _fits(column: nw.Series[Any], role: str) -> bool:
     """Tell whether the first values of a column look like labels (0, 1) or scores (between, not only 0 and 1)."""
-    values = frame.select(nw.col(name)).head(_PEEKED_ROWS).collect().get_column(name).drop_nulls().to_list()
-    binary = {float(value) for value in values} <= {0.0, 1.0, -1.0}
+    values = [float(value) for value in column.drop_nulls().to_list()]
+    binary = set(values) <= {0.0, 1.0, -1.0}
     if role == "label":
         return binary and bool(values)
-    return not binary and all(0 <= float(value) <= 1 for value in values)
+    return not binary and all(0 <= value <= 1 for value in values)

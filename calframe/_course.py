@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 
-from calframe._cells import Groups, cells_plan, read_groups
+from calframe._cells import Groups, cells_plan, changes, read_groups
 from calframe._kernels._binned import ratio
 from calframe._periods import Every, Periods, periods_of
 from calframe._roles import Roles
@@ -189,9 +189,4 @@ def _moved(groups: Groups, part: Ints, *, up: bool) -> tuple[int, int]:
 
 def _segment_of(groups: Groups, name: str) -> Ints:
     """Return a number per segment; groups come sorted by it, so that it changes where the segment does."""
-    column = groups.keys.get_column(name)
-    missing = column.is_null().to_numpy()
-    differs = (column != column.shift(1)).fill_null(value=False).to_numpy().astype(np.bool_)
-    new = np.zeros(len(missing), dtype=np.bool_)
-    new[1:] = (missing[1:] != missing[:-1]) | (differs[1:] & ~missing[1:])
-    return np.cumsum(new).astype(np.int64)
+    return np.cumsum(np.append(False, changes(groups.keys.get_column(name)))).astype(np.int64)

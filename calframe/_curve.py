@@ -13,7 +13,7 @@ from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, warn_empty_categories
 from calframe._errors import ArgumentError
 from calframe._kernels._intervals import rate_interval
-from calframe._kernels._null import central_region
+from calframe._kernels._null import central_part
 from calframe._metrics_builtin import reserved_names
 from calframe._options import check_interval, check_level, check_strategy
 from calframe._results import SCHEMA_VERSION, html_table, records, to_polars
@@ -270,7 +270,7 @@ def bin_columns(sums: dict[str, Floats], *, level: float, interval: RateInterval
     """
     weight, score, rate = sums["w"], sums["wp"] / sums["w"], sums["wy"] / sums["w"]
     low, high = rate_interval(rate, weight**2 / sums["w2"], level=level, method=interval)
-    band = central_region(weight, sums["wp"], sums["variance"], sums["w2_variance"], level=level)
+    band = central_part(weight, sums["wp"], sums["variance"], sums["w2_variance"], level=level)
     return {
         "mean_score": score,
         "rate": rate,

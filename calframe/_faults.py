@@ -12,9 +12,10 @@ import numpy as np
 from calframe._binning import Bins
 from calframe._errors import CalframeError, ScoreError, SegmentError, WeightError
 from calframe._label import check_values
-from calframe._table import FAULT, Table, model_alias, outside_bins
+from calframe._table import FAULT, Table, model_alias, outside_bins, wrong_weight
 
-_PERCENT = 100.0
+_PERCENT, _LEAST_PERCENT = 100.0, 1.5  # the largest score of a table in percent
+_ROUNDING = 1e-6  # scores this far outside [0, 1] are the work of arithmetic
 _MOST_VALUES = 50  # distinct labels fetched to describe a label column
 
 
@@ -51,13 +52,9 @@ def _check_minus_one(table: Table, cells: nw.DataFrame[Any]) -> None:
 
 def _check_named(table: Table, cells: nw.DataFrame[Any]) -> None:
     """With positive= there is at most one other value, and the positive one occurs."""
-    others = {
-        value
-        for name in ("_cf_other_min", "_cf_other_max")
-        for value in cells.get_column(name).drop_nulls().to_list()
-        if value == value  # noqa: PLR0124  NaN stands for null in some libraries
-    }
-    positives = _values(cells, "_cf_y").sum()
+    ends = (cells.get_column(name).drop_nulls().to_list() for name in ("_cf_other_min", "_cf_other_max"))
+    others = {value for values in ends for value in values}
+    positives = _values(cells, "_cf_positive").sum()
     if len(others) > 1:
         _labels(table)
     found = list(others) + ([table.label.positive] if positives > 0 else [])
@@ -79,6 +76,8 @@ def _weights(table: Table) -> None:
     known = table.raw.filter(~weight.is_null() & ~weight.is_nan())
     _raise_if(table, known.filter(weight < 0.0), "_cf_w", partial(_negative_weight, name))
     _raise_if(table, known.filter(weight == float("inf")), "_cf_w", partial(_infinite_weight, name))
+    extreme = known.filter((weight > 0.0) & wrong_weight(table, whole=False))
+    _raise_if(table, extreme, "_cf_w", partial(_extreme_weight, name))
     if table.roles.weight_kind == "frequency":
         _raise_if(table, known.filter(~(weight == weight.floor())), "_cf_w", partial(_broken_weight, name))
 
@@ -112,20 +111,29 @@ def _negative_weight(name: str, rows: int, low: float, _: float) -> CalframeErro
 
 def _infinite_weight(name: str, rows: int, *_: float) -> CalframeError:
     return WeightError(
-        f"weight column {name!r} has {_rows(rows)} with an infinite weight; weights must be finite, 0 or more."
+        f"weight column {name!r} has {_rows(rows)} with an infinite weight; weights must be finite, 0 or more. Correct "
+        "those rows, or pass invalid='drop' to leave them out and count them."
+    )
+
+
+def _extreme_weight(name: str, rows: int, low: float, high: float) -> CalframeError:
+    return WeightError(
+        f"weight column {name!r} has {_rows(rows)} with a weight too small or too large to be squared, from {low:g} to "
+        f"{high:g}; only ratios of weights matter, so divide them all by a constant (their mean, say)."
     )
 
 
 def _broken_weight(name: str, rows: int, low: float, _: float) -> CalframeError:
     return WeightError(
-        f"weight column {name!r} has {_rows(rows)} whose weight is no whole number, such as {low:g}, and "
+        f"weight column {name!r} has {_rows(rows)} whose weight is no whole number, such as {_shown(low)}, and "
         "weight_kind='frequency' counts rows. Use weight_kind='importance' for other weights."
     )
 
 
 def _broken_segment(name: str, rows: int, low: float, _: float) -> CalframeError:
+    holds = "holds" if rows == 1 else "hold"
     return SegmentError(
-        f"segment column {name!r} is a float column with {_rows(rows)} that hold no whole number, such as {low:g}; "
+        f"segment column {name!r} is a float column with {_rows(rows)} that {holds} no whole number, such as {_shown(low)}; "
         "segments are text, whole numbers, bools, categories or dates. Cut it into ranges, or cast it to text."
     )
 
@@ -133,17 +141,25 @@ def _broken_segment(name: str, rows: int, low: float, _: float) -> CalframeError
 def _outside_text(name: str, bins: Bins, rows: int, low: float, high: float) -> CalframeError:
     return ScoreError(
         f"score column {name!r} has {_rows(rows)} outside the bin edges {bins.edges[0]:g} to {bins.edges[-1]:g}, "
-        f"from {low:g} to {high:g}. Give edges that cover them, for example from 0 to 1."
+        f"from {_shown(low)} to {_shown(high)}. Give edges that cover them, for example from 0 to 1."
     )
 
 
 def _score_text(name: str, rows: int, low: float, high: float) -> str:
-    text = f"score must lie in [0, 1]; column {name!r} has {_rows(rows)} outside, from {low:g} to {high:g}."
-    if low >= 0.0 and 1.0 < high <= _PERCENT:
+    text = f"score must lie in [0, 1]; column {name!r} has {_rows(rows)} outside, from {_shown(low)} to {_shown(high)}."
+    if low >= 0.0 and _LEAST_PERCENT <= high <= _PERCENT:
         return f"{text} It looks like percent: divide by 100."
-    if low < 0.0 and np.isfinite([low, high]).all():
+    if low < -_ROUNDING and np.isfinite([low, high]).all():
         return f"{text} It looks like logits: pass link='logit'."
+    if low >= -_ROUNDING and high <= 1.0 + _ROUNDING:
+        return f"{text} That is no more than rounding: clip the column to [0, 1]."
     return f"{text} Correct those rows, or pass invalid='drop' to leave them out and count them."
+
+
+def _shown(value: float) -> str:
+    """Return a number as short as it can be without becoming another one."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def _rows(count: int) -> str:

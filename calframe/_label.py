@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
@@ -47,6 +48,9 @@ class LabelRule:
                 "positive=."
             )
             raise LabelError(msg)
+        if isinstance(positive, float) and math.isnan(positive):
+            msg = f"positive=nan does not occur in label column {column!r}: NaN equals nothing. Give one of its values."
+            raise LabelError(msg)
         if positive is None:
             return cls(mode="values" if text else "numbers", positive=None if text else 1.0, text=text)
         return cls(mode="values", positive=str(positive) if text else _number(positive, column), text=text)
@@ -65,7 +69,10 @@ class LabelRule:
         """Return which prepared labels are positive."""
         if self.positive is None:  # text without positive=: refused once the values are known
             return label.is_null()
-        return label == (float(self.positive) if self.mode == "boolean" else self.positive)
+        if self.mode == "values":
+            named: nw.Expr = (label == self.positive).fill_null(value=False)
+            return named  # without nulls, which not every engine combines
+        return label == float(self.positive)
 
     def unusual(self, label: nw.Expr) -> nw.Expr | None:
         """Return which labels are neither 0 nor 1, where numbers say for themselves what is positive."""
@@ -73,7 +80,9 @@ class LabelRule:
 
     def other(self, label: nw.Expr) -> nw.Expr | None:
         """Return the labels that are not positive, null elsewhere, where their values must be compared."""
-        return nw.when(~self.is_positive(label)).then(label) if self.mode == "values" else None
+        if self.mode != "values":
+            return None
+        return nw.when(self.present(label) & ~self.is_positive(label)).then(label)
 
 
 def check_values(rule: LabelRule, *, column: str, values: list[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -259,17 +260,19 @@ def reserved_names() -> set[str]:
 
 def chosen_metrics(names: str | Sequence[str] | None) -> tuple[Metric, ...]:
     """Return the metrics asked for: None for the usual ones, ``"all"`` for every one, else by name, in order."""
-    if names is None:
-        names = DEFAULT_METRICS
-    if isinstance(names, str):
-        names = tuple(METRICS) if names == "all" else (names,)
-    for name in names:
+    asked: Any = DEFAULT_METRICS if names is None else names  # users pass other things than annotations say
+    if isinstance(asked, str):
+        asked = tuple(METRICS) if asked == "all" else (asked,)
+    if not isinstance(asked, Sequence):
+        msg = f"metrics must be a name, a list of names or 'all'; got {names!r}."
+        raise ArgumentError(msg)
+    for name in asked:
         if name not in METRICS:
             raise ArgumentError.from_choice("metrics", name, METRICS)
-        if list(names).count(name) > 1:
+        if list(asked).count(name) > 1:
             msg = f"metrics names {name!r} twice; name each metric once."
             raise ArgumentError(msg)
-    if not names:
+    if not asked:
         msg = "metrics is an empty list; name at least one metric, or leave it out for the usual ones."
         raise ArgumentError(msg)
-    return tuple(METRICS[name] for name in names)
+    return tuple(METRICS[name] for name in asked)

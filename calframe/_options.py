@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import get_args
 
 from calframe._errors import ArgumentError
 from calframe._typing import RateInterval, Strategy
 
 
+def is_real(value: object) -> bool:
+    """Tell whether an argument is a real number: users pass other things than annotations say."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def check_level(level: float | None) -> None:
     """Raise unless a confidence level lies in (0, 1)."""
-    if level is not None and not 0.0 < level < 1.0:
-        hint = f" For {level:g} percent pass {level / 100:g}." if 1.0 <= level < 100.0 else ""
+    if level is not None and not (is_real(level) and 0.0 < level < 1.0):
+        hint = f" For {level:g} percent pass {level / 100:g}." if is_real(level) and 1.0 <= level < 100.0 else ""
         msg = f"confidence_level must lie between 0 and 1, for example 0.95; got {level!r}.{hint}"
         raise ArgumentError(msg)
 
@@ -30,6 +36,6 @@ def check_interval(interval: str | None) -> None:
 
 def check_clip(clip: float | None) -> None:
     """Raise unless `clip` is a small distance from 0 and 1."""
-    if clip is not None and not 0.0 < clip < 0.5:
+    if clip is not None and not (is_real(clip) and 0.0 < clip < 0.5):
         msg = f"clip must lie between 0 and 0.5, for example 1e-15; got {clip!r}."
         raise ArgumentError(msg)

@@ -14,16 +14,13 @@ import narwhals.stable.v2 as nw
 import polars as pl
 
 from calframe._binning import Bins
-from calframe._columns import Key, check_columns, check_key, check_types, pandas_ready
-from calframe._errors import ArgumentError, CalframeError
+from calframe._columns import Key, key_of
 from calframe._label import LabelRule
 from calframe._roles import Roles
+from calframe._source import Source, is_eager, open_source
 
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # their squares and sums are still numbers
 FAULT = 2.0**40  # a row that is an error; below it the sum counts labels of -1
-_SUPPORTED = (
-    "a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table, or a table that narwhals opens lazily "
-    "(DuckDB, PySpark, Dask, Ibis)"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,14 +93,20 @@ class Table:
         """
         if isinstance(self.native, pl.LazyFrame):
             lazy: pl.LazyFrame = plan.to_native()
-            return lazy.map_batches(lambda cells: finish(nw.from_native(cells)).to_native(), schema=dict(schema()))
+            return lazy.map_batches(
+                lambda cells: finish(nw.from_native(cells)).to_native(),
+                schema=dict(schema()),
+                predicate_pushdown=False,  # what the user adds to the plan acts on the result, never on the cells
+                projection_pushdown=False,
+                slice_pushdown=False,
+            )
         return finish(self.collect(plan, engine=engine)).to_native()
 
     def collect(self, plan: nw.LazyFrame[Any], *, engine: Any = None) -> nw.DataFrame[Any]:
         """Run a small aggregate now; remote engines answer as polars."""
         if isinstance(self.native, pl.DataFrame | pl.LazyFrame):
             return plan.collect(engine=engine or "auto")
-        return plan.collect() if _is_eager(self.native) else plan.collect("polars")
+        return plan.collect() if is_eager(self.native) else plan.collect("polars")
 
 
 def open_table(
@@ -124,23 +127,18 @@ def open_table(
     bins : Bins, optional
         Bins that every score must lie in.
     """
-    frame = _opened(data).lazy()
-    check_columns(frame, roles, reserved)
-    if nw.dependencies.is_pandas_dataframe(data):
-        frame = _opened(pandas_ready(data, roles)).lazy()
-    schema = frame.collect_schema()
-    check_types(schema, roles)
-    keys = tuple(check_key(name, schema[name], alias=f"_cf_k{i}") for i, name in enumerate(roles.by))
-    label = LabelRule.from_dtype(schema[roles.label], column=roles.label, positive=roles.positive)
-    selected = [key.prepared() for key in keys]
+    source = open_source(data, roles, reserved=reserved)
+    keys = tuple(key_of(name, source.types[name], alias=f"_cf_k{i}") for i, name in enumerate(roles.by))
+    label = LabelRule.from_dtype(source.types[roles.label], column=roles.label, positive=roles.positive)
+    selected = [key.prepared(source.column(key.name)) for key in keys]
     if by_day:
-        selected.append(_day(roles, schema).alias("_cf_day"))
+        selected.append(_day(source, roles).alias("_cf_day"))
         keys = (*keys, Key.of_day(str(roles.time)))
     if roles.weight is not None:
-        selected.append(_number(roles.weight, schema).alias("_cf_w"))
-    selected.append(label.prepared(nw.col(roles.label)).alias("_cf_label"))
-    raw = _with_probability(_stacked(frame, selected, roles, schema), roles)
-    narrow = tuple(schema[name] == nw.Float32 and roles.link == "probability" for name in roles.scores)
+        selected.append(source.number(roles.weight).alias("_cf_w"))
+    selected.append(label.prepared(source.column(roles.label)).alias("_cf_label"))
+    raw = _with_probability(_stacked(source, selected, roles), roles)
+    narrow = tuple(source.types[name] == nw.Float32 and roles.link == "probability" for name in roles.scores)
     table = Table(
         rows=raw, columns=(), raw=raw, keys=keys, label=label, narrow=narrow, native=data, roles=roles, bins=bins
     )
@@ -154,30 +152,10 @@ def model_alias(position: int) -> str:
     return f"_cf_s{position:04d}"
 
 
-def _opened(data: Any) -> Any:
-    try:
-        return nw.from_native(data)
-    except TypeError as error:
-        msg = f"data must be {_SUPPORTED}; got {type(data).__name__}."
-        raise ArgumentError(msg) from error
-    except nw.exceptions.DuplicateError as error:
-        msg = f"the table has two columns of one name ({error}); rename one of them."
-        raise CalframeError(msg) from error
-
-
-def _is_eager(data: Any) -> bool:
-    return isinstance(_opened(data), nw.DataFrame)
-
-
-def _number(name: str, schema: Mapping[str, Any]) -> nw.Expr:
-    column = nw.col(name)
-    return (column.cast(nw.Int8) if isinstance(schema[name], nw.Boolean) else column).cast(nw.Float64)
-
-
-def _day(roles: Roles, schema: Mapping[str, Any]) -> nw.Expr:
-    time = nw.col(str(roles.time))
+def _day(source: Source, roles: Roles) -> nw.Expr:
+    time = source.column(str(roles.time))
     if roles.time_zone is not None:
-        dtype = schema[str(roles.time)]
+        dtype = source.types[str(roles.time)]
         if isinstance(dtype, nw.Datetime) and dtype.time_zone is None:
             time = time.dt.replace_time_zone("UTC")
         time = time.dt.convert_time_zone(roles.time_zone)
@@ -186,14 +164,13 @@ def _day(roles: Roles, schema: Mapping[str, Any]) -> nw.Expr:
     return year * 10_000.0 + month * 100.0 + day
 
 
-def _stacked(
-    frame: nw.LazyFrame[Any], selected: Sequence[nw.Expr], roles: Roles, schema: Mapping[str, Any]
-) -> nw.LazyFrame[Any]:
+def _stacked(source: Source, selected: Sequence[nw.Expr], roles: Roles) -> nw.LazyFrame[Any]:
     """Select private columns; several models become rows, with the model's private name beside each score."""
+    frame = source.frame
     score_name = "_cf_share" if roles.link == "probability" else "_cf_score"
     if not roles.several:
-        return frame.select(*selected, _number(roles.scores[0], schema).alias(score_name))
-    scores = {model_alias(i): _number(name, schema) for i, name in enumerate(roles.scores)}
+        return frame.select(*selected, source.number(roles.scores[0]).alias(score_name))
+    scores = {model_alias(i): source.number(name) for i, name in enumerate(roles.scores)}
     if frame.implementation.is_duckdb():  # its UNPIVOT runs on another connection
         parts = [
             frame.select(*selected, nw.lit(alias).alias("_cf_model"), score.alias(score_name))
@@ -234,11 +211,13 @@ def outside_bins(table: Table) -> nw.Expr | None:
     return None if table.bins is None else table.bins.outside(nw.col("_cf_share"), narrow=table.narrow_score())
 
 
-def wrong_weight(table: Table) -> nw.Expr:
-    """Return which weights, null and NaN aside, are not allowed."""
+def wrong_weight(table: Table, *, whole: bool = True) -> nw.Expr:
+    """Return which weights, null, NaN and 0 aside, are not allowed; `whole`: also those that count no whole rows."""
     weight = nw.col("_cf_w")
-    wrong = (weight < 0.0) | (weight == float("inf"))
-    return wrong | ~(weight == weight.floor()) if table.roles.weight_kind == "frequency" else wrong
+    wrong = (weight < SMALLEST_WEIGHT) | (weight > LARGEST_WEIGHT)  # zeros are no rows and not looked at here
+    if whole and table.roles.weight_kind == "frequency":
+        return wrong | ~(weight == weight.floor())
+    return wrong
 
 
 def _row_columns(table: Table) -> dict[str, nw.Expr]:
@@ -261,8 +240,11 @@ def _row_columns(table: Table) -> dict[str, nw.Expr]:
     if roles.invalid == "drop":
         columns["_cf_invalid"] = _as_number(wrong)
     other = table.label.other(label)
-    if other is not None:
-        columns["_cf_other"] = nw.when(used).then(other)
+    if other is not None:  # whether or not the row is used: what a label means does not depend on its score
+        columns |= {
+            "_cf_other": other,
+            "_cf_positive": _as_number(table.label.present(label) & table.label.is_positive(label)),
+        }
     fault = _fault(table, used=used, wrong=wrong)
     return columns if fault is None else columns | {"_cf_fault": fault}
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from calframe._errors import ArgumentError
 from calframe._kernels._intervals import holm, normal_quantile, rate_interval, score_test, sidak_level
+from calframe._options import is_real
 from calframe._typing import Bools, Floats, VerdictName
 
 MIN_ROWS = 100  # effective rows, and
@@ -82,10 +83,10 @@ class Judged:
 
 def check_tolerance(tolerance: float, alpha: float) -> None:
     """Raise unless tolerance and alpha are usable."""
-    if not 0.0 < tolerance < 1.0:
+    if not (is_real(tolerance) and 0.0 < tolerance < 1.0):
         msg = f"tolerance is a gap between 0 and 1, for example 0.03 for 3 percentage points; got {tolerance!r}."
         raise ArgumentError(msg)
-    if not 0.0 < alpha < 0.5:
+    if not (is_real(alpha) and 0.0 < alpha < 0.5):
         msg = f"alpha must lie between 0 and 0.5, for example 0.05; got {alpha!r}."
         raise ArgumentError(msg)
 

@@ -87,9 +87,9 @@ def cell(segment: str, scores: str, gap: float, *, clear: bool = False, n: int =
     return {"segment": segment, "range": scores, "n": n, "gap": gap, "shown": n >= 50, "clear": clear and n >= 50}
 
 
-_CURVE = {"segment": pl.String, "n": pl.Int64, "mean_score": pl.Float64, "rate": pl.Float64, "gap": pl.Float64} | {
-    name: pl.Float64 for name in ("rate_low", "rate_high", "band_low", "band_high")
-}
+_CURVE = {"segment": pl.String, "n": pl.Int64} | dict.fromkeys(
+    ("mean_score", "rate", "gap", "rate_low", "rate_high", "band_low", "band_high"), pl.Float64
+)
 _HEAT = {"segment": pl.String, "range": pl.String, "n": pl.Int64, "gap": pl.Float64, "shown": pl.Boolean}
 _SEGMENT = {name: pl.Float64 for name, value in numbers(needed=1.0).items() if isinstance(value, float)}
 
@@ -133,9 +133,7 @@ def course(*periods: tuple[str, float, str], since: Since | None = None, undated
             for label, gap, state in periods
         ]
     )
-    return Course(
-        every="1mo", zone=None, table=table, comparisons=table.height, undated=undated, since=since
-    )
+    return Course(every="1mo", zone=None, table=table, comparisons=table.height, undated=undated, since=since)
 
 
 def run(label: str, *, before: float, during: float, moved: int = 0, judged: int = 0) -> Since:

@@ -198,6 +198,20 @@ def test_the_table_is_aligned_and_says_what_is_undefined(capsys: pytest.CaptureF
     ]
 
 
+@pytest.mark.parametrize("form", [[], ["--format", "md"], ["-o", "out.md"]])
+def test_a_binned_error_for_reading_never_stands_alone(form: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    ROWS.write_csv("preds.csv")
+    assert main(["metrics", "preds.csv", *ROLES, "--metric", "mce", "--metric", "ece", *form]) == 0
+    out = capsys.readouterr().out or Path("out.md").read_text(encoding="utf-8")
+    assert "expected" in out
+
+
+def test_numbers_for_a_program_are_those_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    ROWS.write_csv("preds.csv")
+    [row] = result(capsys, "preds.csv", *ROLES, "--metric", "mce")
+    assert list(row) == ["n", "n_missing", "mce", "note"]
+
+
 def test_names_come_out_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     names = ["[red]x[/red]", ":smile:", "two\nlines", "\x1b[31m", "", None, "東" * 30, "x" * 60]
     pl.DataFrame({"y": [0] * 8, "p": [0.5] * 8, "seg": names}).write_parquet("preds.parquet")

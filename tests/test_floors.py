@@ -14,6 +14,7 @@ FLOORS = [
     {"_kernels"},
     {"_charts", "_roles", "_label", "_binning", "_registry", "_options"},
     {"_columns", "_metrics_builtin", "_options"},
+    {"_source"},
     {"_table"},
     {"_faults"},
     {"_cells"},

@@ -14,7 +14,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss
 
 import calframe
-from calframe._errors import ArgumentError, CalframeWarning
+from calframe._errors import ArgumentError
 from tests._definitions import EXACT, defined, edges_of
 from tests._tables import Maker, approx, column, measure, rows, types, value
 
@@ -326,92 +326,6 @@ def test_metrics_stay_in_their_range_at_the_ends(make: Maker) -> None:
     assert (found["brier"], found["ece"], found["sharpness"]) == ([approx(1.0)], [approx(1.0)], [approx(0.25)])
     assert max(found["brier"] + found["ece"]) <= 1.0
     assert found["sharpness"][0] <= 0.25
-
-
-def test_log_loss_is_infinite_where_it_is_with_one_warning(make: Maker) -> None:
-    table = {"y": [1, 1, 0, 0], "p": [0.0, 0.5, 1.0, 0.5], "g": ["a", "b", "c", "c"]}
-    with pytest.warns(CalframeWarning, match=r"log_loss is infinite: 2 rows give probability 0") as caught:
-        found = measure(make, table, by="g", metrics="log_loss")
-    assert column(found, "log_loss") == [math.inf, approx(math.log(2)), math.inf]
-    assert len(caught) == 1
-    assert "clip=1e-15" in str(caught[0].message)
-
-
-def test_a_warning_points_at_the_line_that_asked(make: Maker) -> None:
-    with pytest.warns(CalframeWarning, match=r"1 row gives probability 0") as caught:
-        rows(calframe.metrics(make({"y": [1], "p": [0.0]}), label="y", score="p", metrics="log_loss"))
-    assert caught[0].filename.endswith(("test_metrics.py", "_tables.py"))
-
-
-def test_a_clip_keeps_log_loss_finite_and_nothing_else(make: Maker) -> None:
-    found = rows(measure(make, {"y": [1, 0], "p": [0.0, 0.5]}, metrics=["log_loss", "brier"], clip=0.25))
-    assert found["log_loss"] == [approx((math.log(4) + math.log(2)) / 2)]
-    assert found["brier"] == [(1 + 0.25) / 2]
-
-
-def test_certain_and_right_costs_nothing(make: Maker) -> None:
-    assert value(make, {"y": [1, 0], "p": [1.0, 0.0]}, "log_loss") == 0.0
-
-
-@pytest.mark.parametrize("logit", [800.0, 30.0, 1.0])
-def test_logits_lose_no_log_loss(make: Maker, logit: float) -> None:
-    # -ln(sigmoid(-x)) = x + ln(1 + exp(-x)); at 800 the probability itself has long rounded to 0
-    table = {"y": [0, 1], "p": [logit, -logit]}
-    found = rows(measure(make, table, link="logit", metrics=["log_loss", "brier", "mean_score"]))
-    share = 1 / (1 + math.exp(-logit))
-    assert found["log_loss"] == [approx(logit + math.log1p(math.exp(-logit)))]
-    assert found["brier"] == [approx(share**2)]
-    assert found["mean_score"] == [0.5]
-
-
-def test_infinite_logits_are_certain_scores(make: Maker) -> None:
-    right = {"y": [1, 0], "p": [math.inf, -math.inf]}
-    assert value(make, right, "log_loss", link="logit") == 0.0
-    wrong = {"y": [0, 1], "p": [math.inf, -math.inf]}
-    assert value(make, wrong, "brier", link="logit") == 1.0
-    with pytest.warns(CalframeWarning, match=r"log_loss is infinite: 2 rows"):
-        assert value(make, wrong, "log_loss", link="logit") == math.inf
-    assert value(make, wrong, "log_loss", link="logit", clip=0.25) == approx(math.log(4))
-
-
-def test_missing_logits_are_missing(make: Maker) -> None:
-    found = rows(measure(make, {"y": [1, 0, 1], "p": [None, math.nan, 0.0]}, link="logit", metrics="log_loss"))
-    assert (found["n"], found["n_missing"]) == ([1], [2])
-    assert found["log_loss"] == [approx(math.log(2))]
-
-
-@pytest.mark.parametrize(
-    ("labels", "positive", "rate"),
-    [
-        ([True, False, True, True], None, 0.75),
-        ([True, False, True, True], False, 0.25),
-        ([True, False, True, True], np.True_, 0.75),
-        ([1, 0, 1, 1], None, 0.75),
-        ([1, 0, 1, 1], 0, 0.25),
-        ([1, 0, 1, 1], True, 0.75),
-        ([1.0, 0.0, 1.0, 1.0], None, 0.75),
-        ([1, -1, 1, 1], None, 0.75),
-        ([1, -1, 1, 1], -1, 0.25),
-        ([1, 1, 1, 1], None, 1.0),
-        ([0, 0, 0, 0], None, 0.0),
-        ([0, 0, 0, 0], 1, 0.0),
-        ([-1, -1, -1, -1], None, 0.0),
-        ([False, False, False, False], True, 0.0),
-        (["yes", "no", "yes", "yes"], "yes", 0.75),
-        (["yes", "yes", "yes", "yes"], "yes", 1.0),
-        (["1", "0", "1", "1"], 1, 0.75),
-        (["", "no", "", ""], "", 0.75),
-        ([2, 1, 2, 2], 2, 0.75),
-        ([2, 1, 2, 2], 2.0, 0.75),
-        ([0.5, 1.5, 0.5, 0.5], 0.5, 0.75),
-        (np.array([1, 0, 1, 1], "int8"), None, 0.75),
-        (np.array([1, 0, 1, 1], "uint8"), None, 0.75),
-        (np.array([1, 0, 1, 1], "uint64"), None, 0.75),
-        (np.array([1, 0, 1, 1], "float32"), None, 0.75),
-    ],
-)
-def test_labels_of_every_kind(make: Maker, labels: Any, positive: Any, rate: float) -> None:
-    assert value(make, {"y": labels, "p": [0.5] * 4}, "rate", positive=positive) == rate
 
 
 def test_small_integers_do_not_overflow(make: Maker) -> None:

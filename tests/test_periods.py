@@ -29,6 +29,10 @@ SPRING = [
 ROWS = {"y": [1, 0, 1, 0], "p": [0.6, 0.4, 0.7, 0.2]}
 
 
+def wall(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)  # no zone: what a clock on the wall shows
+
+
 def number(day: dt.date) -> int:
     return day.year * 10_000 + day.month * 100 + day.day
 
@@ -203,7 +207,7 @@ def test_what_needs_a_time_column_is_an_error_without_one(name: str, value: str)
 def test_rows_without_a_date_are_counted_and_in_no_period(make: Maker, kind: str) -> None:
     if kind == "date" and make.library in {"pandas", "pandas[nullable]"}:
         pytest.skip("NumPy has no dates")
-    days: list[Any] = [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2), None, dt.datetime(2024, 1, 2)]
+    days: list[Any] = [wall("2024-01-01"), wall("2024-01-02"), None, wall("2024-01-02")]
     if kind == "date":
         days = [day and day.date() for day in days]
     found = course_of(make({**ROWS, "t": days}), every="1d")
@@ -212,7 +216,7 @@ def test_rows_without_a_date_are_counted_and_in_no_period(make: Maker, kind: str
 
 
 def test_rows_without_a_date_are_counted_within_segments(make: Maker) -> None:
-    days = [dt.datetime(2024, 1, 1), None, None, dt.datetime(2024, 1, 2)]
+    days = [wall("2024-01-01"), None, None, wall("2024-01-02")]
     found = course_of(make({**ROWS, "t": days, "s": ["a", "a", "b", "b"]}), every="1d", by="s")
     assert counts(found) == {"2024-01-01": 1, "2024-01-02": 1}
     assert found.undated == 2
@@ -229,12 +233,12 @@ def test_without_any_date_there_is_no_course_and_the_method_says_so() -> None:
 
 @pytest.mark.parametrize("values", [["2024-01-01"] * 4, [20240101] * 4])
 def test_a_time_column_that_is_no_date_is_an_error_of_ours(make: Maker, values: list[Any]) -> None:
-    with pytest.raises(CalframeError, match=r"time column 't' has type .*must be a date or datetime\. Parse it first"):
+    with pytest.raises(CalframeError, match=r"time column 't' .*must be a date or datetime"):
         course_of(make({**ROWS, "t": values}))
 
 
 def test_old_and_far_dates(make: Maker) -> None:
-    days = [dt.datetime(1931, 5, 1), dt.datetime(1969, 12, 31), dt.datetime(1970, 1, 1), dt.datetime(2199, 1, 1)]
+    days = [wall("1931-05-01"), wall("1969-12-31"), wall("1970-01-01"), wall("2199-01-01")]
     assert list(counts(course_of(make({**ROWS, "t": days}), every="1y"))) == [
         "1931-01-01",
         "1969-01-01",
@@ -246,7 +250,7 @@ def test_old_and_far_dates(make: Maker) -> None:
 def test_periods_hold_the_sums_of_their_rows(make: Maker) -> None:
     rng = np.random.default_rng(4)
     n = 600
-    days = [dt.datetime(2024, 1, 1) + dt.timedelta(days=int(i)) for i in rng.integers(0, 240, n)]
+    days = [wall("2024-01-01") + dt.timedelta(days=int(i)) for i in rng.integers(0, 240, n)]
     columns = {
         "y": rng.integers(0, 2, n).tolist(),
         "p": rng.random(n).tolist(),

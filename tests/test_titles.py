@@ -28,9 +28,7 @@ def test_forest_names_the_one_clear_gap() -> None:
 
 def test_forest_counts_clear_gaps_and_names_the_one_that_mis_states_the_most_rows() -> None:
     found = titles.forest_title(grouping("area", WEST, COAST, FINE))
-    assert found == (
-        "2 of 3 segments have a clear gap; area West mis-states the most rows: 29.4% said, 21.7% happened"
-    )
+    assert found == ("2 of 3 segments have a clear gap; area West mis-states the most rows: 29.4% said, 21.7% happened")
 
 
 def test_forest_names_the_most_rows_mis_stated_only_if_no_other_segment_has_more() -> None:

@@ -238,7 +238,7 @@ def test_equals_keep_the_order_of_the_segments_whatever_the_order_of_the_rows() 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1.0, -0.03, 3, float("nan")])
 def test_a_tolerance_is_a_gap_between_0_and_1(tolerance: float) -> None:
-    with pytest.raises(ArgumentError, match="tolerance is a gap between 0 and 1, for example 0.03"):
+    with pytest.raises(ArgumentError, match=r"tolerance is a gap between 0 and 1, for example 0\.03"):
         check_tolerance(tolerance, 0.05)
     with pytest.raises(ArgumentError, match="tolerance"):
         calframe.report(pl.DataFrame({"y": [1], "p": [0.5]}), label="y", score="p", tolerance=tolerance)
@@ -252,5 +252,5 @@ def test_alpha_is_an_error_rate(alpha: float) -> None:
 
 @pytest.mark.parametrize("argument", ["tolerance", "alpha"])
 def test_a_number_given_as_text_is_an_error_of_ours(argument: str) -> None:
-    with pytest.raises(ArgumentError, match=f"{argument} .*'0.03'"):
+    with pytest.raises(ArgumentError, match=rf"{argument} .*'0\.03'"):
         calframe.report(pl.DataFrame({"y": [1], "p": [0.5]}), label="y", score="p", **{argument: "0.03"})

@@ -17,6 +17,9 @@ from calframe._cli._terminal import emit, waiting
 from calframe._cli._text import positive_value
 from calframe._metrics import metrics as compute
 
+_FOR_READING = ("table", "md")
+_BINNED = frozenset({"ece", "mce", "rmsce", "ace"})
+
 _SCORE = click.option(
     "--score",
     required=True,
@@ -29,7 +32,8 @@ _METRIC = click.option(
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Metric to compute; repeat it for more, or say `all`. "
+    help="Metric to compute; repeat it for more, or say `all`. A binned error (ece, mce, rmsce, ace) in a table for "
+    "reading brings ece and ece_expected along: right scores do not show 0 either. "
     "Default: rate, mean_score, gap, brier, log_loss, ece, ece_expected.",
 )
 _BINS = click.option(
@@ -93,6 +97,8 @@ def metrics(*, files: tuple[str, ...], output: Path | None, form: str | None, **
     """
     if output is not None:
         _check_output(output, form, files)
+    if (form or (output and output.suffix) or "table").lstrip(".").lower() in _FOR_READING:
+        arguments["metrics"] = _beside_chance(arguments["metrics"])
     table = _computed(files, **arguments)
     if output is not None:
         write_table(table, output)
@@ -120,6 +126,12 @@ def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any)
         scores = score[0] if len(score) == 1 else list(score)
         plan: pl.LazyFrame = compute(table, label=label, score=scores, by=list(by) or None, weight=weight, **arguments)
         return plan.collect()
+
+
+def _beside_chance(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Never show a binned error alone: right scores have one too, so the expected one stands in the table."""
+    pair = ("ece", "ece_expected") if _BINNED.intersection(names) else ()
+    return (*names, *(name for name in pair if name not in names))
 
 
 def _asked(names: tuple[str, ...]) -> list[str] | str | None:

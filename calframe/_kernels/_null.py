@@ -8,10 +8,15 @@ general the Binomial with the same mean and variance stands for it: ``p' = 1 - v
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from calframe._kernels import _special as special
 from calframe._typing import Floats
+
+_ROUNDING = 1e-9  # what sums of scores are off by, relatively, with room to spare
+_LEAST_CHANCE = 1e-300  # stands for 0, which nothing is divided by
 
 
 def matched_binomial(mean: Floats, variance: Floats, most: Floats) -> tuple[Floats, Floats]:
@@ -20,15 +25,15 @@ def matched_binomial(mean: Floats, variance: Floats, most: Floats) -> tuple[Floa
     Parameters
     ----------
     mean, variance : ndarray
-        Mean and variance of the number of positives.
+        Mean and variance of the number of positives; the mean at most half of `most`, or match the negatives.
     most : ndarray
         The largest possible number of positives, the rows of the cell.
 
     Returns
     -------
     size, chance : ndarray
-        Whole numbers, and probabilities whose product with the size is exactly the mean. A cell whose mean is 0
-        has size 0 and chance 0.
+        Whole numbers, and probabilities whose product with the size is the mean. A cell whose mean is 0 has size 0
+        and chance 0.
 
     Examples
     --------
@@ -40,10 +45,9 @@ def matched_binomial(mean: Floats, variance: Floats, most: Floats) -> tuple[Floa
     """
     some = mean > 0
     safe = np.where(some, mean, 1.0)
-    chance = np.clip(1.0 - variance / safe, 1e-300, 1.0)  # 0 only where the variance equals the mean
-    least = np.ceil(safe - 1e-9 * safe)  # a mean of 3 plus rounding must not ask for 4
-    with np.errstate(over="ignore"):
-        size = np.clip(np.rint(safe / chance), least, np.maximum(np.rint(most), least))
+    chance = np.clip(1.0 - variance / safe, _LEAST_CHANCE, 1.0)
+    least = np.ceil(safe * (1.0 - _ROUNDING))
+    size = np.clip(np.floor(safe / chance + 0.5 + _ROUNDING), least, np.maximum(np.rint(most), least))
     return np.where(some, size, 0.0), np.where(some, np.minimum(safe / size, 1.0), 0.0)
 
 
@@ -76,19 +80,56 @@ def mean_absolute_deviation(size: Floats, chance: Floats) -> Floats:
     return np.where((k < size) & (size > 0), 2.0 * np.exp(log), 0.0)
 
 
-def chance_gap(weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats) -> Floats:
-    """Return the expected distance between a cell's weighted positives and their mean when the scores are right.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellLaw:
+    """The law of a cell's weighted positives when the scores are right: ``centre + stretch * (K - E K)``, K Binomial.
+
+    Attributes
+    ----------
+    size, chance : ndarray
+        The Binomial, matched to the rarer of positives and negatives.
+    centre : ndarray
+        Mean of the weighted positives.
+    stretch : ndarray
+        Weight of one positive; negative where K counts negatives. Where the Binomial cannot have the variance
+        exactly, it is stretched to it.
+    """
+
+    size: Floats
+    chance: Floats
+    centre: Floats
+    stretch: Floats
+
+
+def cell_law(weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats) -> CellLaw:
+    """Return the law of the weighted positives of cells.
 
     Parameters
     ----------
     weight, mean : ndarray
         Sums of the weight ``w`` and of ``w s``.
     variance, squared_variance : ndarray
-        Sums of ``w s (1 - s)`` and of ``w^2 s (1 - s)``. Weighted positives are taken as their ratio c times a
-        number of positives, a Binomial matched to ``mean / c`` and ``squared_variance / c^2``.
+        Sums of ``w s (1 - s)`` and of ``w^2 s (1 - s)``. Weighted positives are taken as the ratio c of these sums
+        times a number of positives with mean ``mean / c`` and variance ``squared_variance / c^2``. That is exact for
+        equal scores and weights, and off where one weight outweighs the rest of its cell.
     """
-    scale, law = _scaled(weight, mean, variance, squared_variance)
-    return scale * mean_absolute_deviation(*matched_binomial(*law))
+    scale = np.ones_like(weight)
+    np.divide(squared_variance, variance, out=scale, where=variance > 0)
+    most, hits, spread = weight / scale, mean / scale, squared_variance / scale**2
+    misses = np.maximum(most - hits, 0.0)
+    rarer = np.minimum(hits, misses)
+    size, chance = matched_binomial(rarer, spread, most)
+    reached = size * chance * (1.0 - chance)
+    stretch = np.zeros_like(weight)
+    np.divide(spread, reached, out=stretch, where=reached > 0)
+    stretch = np.where(np.abs(stretch - 1.0) < _ROUNDING, 1.0, np.sqrt(stretch))
+    return CellLaw(size=size, chance=chance, centre=mean, stretch=np.where(misses < hits, -1.0, 1.0) * stretch * scale)
+
+
+def chance_gap(weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats) -> Floats:
+    """Return the expected distance between a cell's weighted positives and their mean; arguments as in `cell_law`."""
+    law = cell_law(weight, mean, variance, squared_variance)
+    return np.abs(law.stretch) * mean_absolute_deviation(law.size, law.chance)
 
 
 def chance_spread(gap: Floats, squared_variance: Floats) -> Floats:
@@ -96,28 +137,18 @@ def chance_spread(gap: Floats, squared_variance: Floats) -> Floats:
     return np.maximum(squared_variance - gap**2, 0.0)
 
 
-def central_region(
+def central_part(
     weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats, *, level: float
 ) -> tuple[Floats, Floats]:
-    """Return the smallest and largest rate of a cell that right scores would show; arguments as in `chance_gap`.
+    """Return the smallest and largest rate of a cell that right scores would show; arguments as in `cell_law`.
 
-    Each end leaves at most ``(1 - level) / 2`` outside, so the region holds at least `level`.
+    Each end leaves at most ``(1 - level) / 2`` outside, so that the part between holds at least `level`.
     """
-    scale, law = _scaled(weight, mean, variance, squared_variance)
-    size, chance = matched_binomial(*law)
+    law = cell_law(weight, mean, variance, squared_variance)
     tail = (1.0 - level) / 2.0
-    low, high = (_quantile(share, size, chance) * scale / weight for share in (tail, 1.0 - tail))
-    return np.minimum(low, 1.0), np.minimum(high, 1.0)
-
-
-def _scaled(
-    weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats
-) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
-    """Return the weight of one positive, and mean, variance and largest number of the positives."""
-    scale = np.ones_like(weight)
-    np.divide(squared_variance, variance, out=scale, where=variance > 0)
-    scale = np.where(scale > 0, scale, 1.0)  # certain scores do not vary
-    return scale, (mean / scale, squared_variance / scale**2, weight / scale)
+    ends = [_quantile(share, law.size, law.chance) for share in (tail, 1.0 - tail)]
+    rates = [(law.centre + law.stretch * (end - law.size * law.chance)) / weight for end in ends]
+    return np.clip(np.minimum(*rates), 0.0, 1.0), np.clip(np.maximum(*rates), 0.0, 1.0)
 
 
 def _quantile(share: float, size: Floats, chance: Floats) -> Floats:

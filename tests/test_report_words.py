@@ -1,0 +1,90 @@
+"""The words of a report on tables of every kind: readable, and none that may not be used."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from calframe._report import _build, _captions, _method, _sentences, _titles
+from calframe._report._findings import Findings
+from tests._report_cases import TABLES, found_in
+
+
+@pytest.fixture(params=TABLES, ids=str)
+def found(request: pytest.FixtureRequest) -> Findings:
+    return found_in(request.param)
+
+
+@pytest.fixture
+def numbers(found: Findings) -> dict[str, Any]:
+    return _build.result(found)
+
+
+def texts(found: Findings) -> Iterator[str]:
+    """Go through every sentence of a report, without its charts and tables."""
+    head = _sentences.headline(found)
+    yield from (head.lead, head.word)
+    for tile in _sentences.tiles(found):
+        yield from (tile.name, tile.big, tile.small)
+    for action in _sentences.actions(found):
+        yield from (action.what, action.why)
+    yield _titles.curve_title(found.curve, name="All rows together")
+    yield _captions.curve_caption(found)
+    yield from (text for pair in _captions.curve_aside(found) for text in pair)
+    for one in found.groupings:
+        yield _titles.forest_title(one)
+        yield _titles.heat_title(one, alpha=found.alpha)
+        yield _titles.panels_title(one, one.segments["segment"].to_list()[:12])
+        yield from (_captions.forest_caption(found, one), _captions.heat_caption(one), _captions.panels_caption(one))
+    if found.course is not None:
+        yield from (_titles.course_title(found.course), _captions.course_caption(found, found.course))
+    yield from (text for pair in _method.method(found) for text in pair)
+
+
+FORBIDDEN = re.compile(
+    r"\b(unbiased|compliant|passed the audit|well[- ]calibrated|significant\w*|proves?|no bias found)\b", re.IGNORECASE
+)
+UNREADABLE = re.compile(r"\bnan\b|\bNone\b(?! of \d)|\binf(inity)?\b|[+−-]0(\.0+)?(?![\d.,])|(?<![\w–])-\d")
+
+
+def test_words_are_those_that_may_be_used(found: Findings) -> None:
+    for text in texts(found):
+        assert not FORBIDDEN.search(text), text
+        assert not UNREADABLE.search(text), text
+        assert text.strip() == text
+        assert "  " not in text
+
+
+def test_singular_and_plural(found: Findings) -> None:
+    wrong = re.compile(r"\b1 (rows|segments|bins|periods|cells|positives|looks|comparisons)\b(?! of)")
+    for text in texts(found):
+        assert not re.search(r"(?<![\d,.])" + wrong.pattern, text), text
+
+
+def test_numbers_hold_no_nan(numbers: dict[str, Any]) -> None:
+    def walk(value: Any) -> Iterator[Any]:
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, list):
+            for item in value:
+                yield from walk(item)
+        else:
+            yield value
+
+    assert all(math.isfinite(value) for value in walk(numbers) if isinstance(value, float))
+
+
+PAGES = ["no score at all", "one row", "all ones", "forty segments, all undecided", *range(4)]
+
+
+@pytest.mark.parametrize("case", PAGES, ids=str)
+def test_a_page_is_made_of_every_table(case: str | int) -> None:
+    page = _build.page(found_in(case), arguments={"label": "y", "score": "p"})
+    for figure in page.figures().values():
+        for text in (figure.title, figure.sub, figure.note or "", *(cell for row in figure.table.rows for cell in row)):
+            assert not UNREADABLE.search(text.replace("–", "")), text
+            assert not FORBIDDEN.search(text)
