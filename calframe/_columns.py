@@ -140,7 +140,7 @@ def key_of(name: str, dtype: Any, *, alias: str) -> Key:
 
 def _type_text(role: str, name: str, dtype: Any, wanted: str) -> str:
     if isinstance(dtype, nw.Object | nw.Unknown):
-        return f"{role} column {name!r} holds Python objects of several kinds, or of an unknown one; {wanted}."
+        return f"{role} column {name!r} holds mixed Python objects; cast it to one type: {wanted}."
     held = f"holds values of type {dtype}" if role == "segment" else f"has type {dtype}"
     return f"{role} column {name!r} {held}; {wanted}."
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from calframe._cells import Groups, cells_plan, changes, read_groups
 from calframe._kernels._binned import ratio
+from calframe._kernels._intervals import normal_quantile
 from calframe._periods import Every, Periods, periods_of
 from calframe._roles import Roles
 from calframe._table import open_table
@@ -164,13 +165,28 @@ def _since(groups: Groups, periods: Periods, judged: Judged, *, tolerance: float
     if first in (0, len(states)):
         return None
     part = np.where(periods.index < 0, -1, (periods.index >= first).astype(np.int64))
-    sides = _judge_sums(_totals(groups, part, 2), tolerance=tolerance, alpha=alpha / judged.comparisons)
-    if sides.verdict[1] not in CLEAR or not abs(sides.gap[1]) > abs(sides.gap[0]):
+    totals, level = _totals(groups, part, 2), alpha / judged.comparisons
+    sides = _judge_sums(totals, tolerance=tolerance, alpha=level)
+    if sides.verdict[1] not in CLEAR or not _changed(sides, totals, tolerance=tolerance, alpha=level):
         return None
     moved, known = _moved(groups, part, up=bool(sides.gap[1] > sides.gap[0]))
     return Since(
         label=periods.labels[first], before=float(sides.gap[0]), during=float(sides.gap[1]), moved=moved, judged=known
     )
+
+
+def _changed(sides: Judged, totals: dict[str, Floats], *, tolerance: float, alpha: float) -> bool:
+    """Tell whether the gap moved away from zero: a gap that was always there did not begin with the run.
+
+    The change must be real (two-sided z-test of two rates), and either the gap before was no clear one or the change
+    itself is beyond the tolerance.
+    """
+    rate, n = ratio(totals["wy"], totals["w"]), ratio(totals["w"] ** 2, totals["w2"])
+    change = float(sides.gap[1] - sides.gap[0])
+    spread = float(np.sqrt((rate * (1.0 - rate) / n).sum()))
+    real = abs(change) > normal_quantile(1.0 - alpha) * spread
+    away = change * float(sides.gap[1]) > 0
+    return real and away and (sides.verdict[0] not in CLEAR or abs(change) > tolerance)
 
 
 def _moved(groups: Groups, part: Ints, *, up: bool) -> tuple[int, int]:

@@ -30,7 +30,7 @@ _COLUMNS = ("bin", "lower", "upper", "mean_score", "rate", "rate_low", "rate_hig
 _TERMS = ("wp", "wy", "w2", "variance", "w2_variance")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curve:
     """A reliability curve.
 

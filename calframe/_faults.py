@@ -133,7 +133,8 @@ def _broken_weight(name: str, rows: int, low: float, _: float) -> CalframeError:
 def _broken_segment(name: str, rows: int, low: float, _: float) -> CalframeError:
     holds = "holds" if rows == 1 else "hold"
     return SegmentError(
-        f"segment column {name!r} is a float column with {_rows(rows)} that {holds} no whole number, such as {_shown(low)}; "
+        f"segment column {name!r} is a float column with {_rows(rows)} that {holds} no whole number, such as "
+        f"{_shown(low)}; "
         "segments are text, whole numbers, bools, categories or dates. Cut it into ranges, or cast it to text."
     )
 

@@ -55,8 +55,6 @@ def periods_of(days: Sequence[int | None], *, every: Every | None = None) -> Per
     >>> periods_of([20130701, 20130715, 20130801], every="1mo").labels
     ('Jul 2013', 'Aug 2013')
     """
-    if every is not None and every not in get_args(Every):
-        raise ArgumentError.from_choice("every", every, get_args(Every))
     dates = [None if day is None else dt.date(day // 10_000, day // 100 % 100, day % 100) for day in days]
     chosen = every or _longest(sorted({date for date in dates if date is not None}))
     starts = sorted({_start(date, chosen) for date in dates if date is not None})
@@ -68,6 +66,17 @@ def periods_of(days: Sequence[int | None], *, every: Every | None = None) -> Per
         labels=tuple(_label(start, chosen) for start in starts),
         index=np.array(index, dtype=np.int64),
     )
+
+
+def check_every(every: str | None, time: str | None) -> None:
+    """Raise unless a length of periods is known, and there is a time column to cut."""
+    if every is None:
+        return
+    if every not in get_args(Every):
+        raise ArgumentError.from_choice("every", every, get_args(Every))
+    if time is None:
+        msg = f"every={every!r} needs time=, the column that it cuts into periods."
+        raise ArgumentError(msg)
 
 
 def _longest(dates: Sequence[dt.date]) -> Every:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -75,6 +77,7 @@ class Roles:
             weight_kind=weight_kind,
         )
         roles._check_overlap()
+        _check_zone(roles.time_zone, roles.time)
         return roles
 
     def columns(self) -> dict[str, str]:
@@ -103,6 +106,20 @@ class Roles:
         if self.weight is not None and self.weight == self.label:
             msg = f"weight={self.weight!r} is also the label column; name two different columns."
             raise ArgumentError(msg)
+
+
+def _check_zone(zone: Any, time: str | None) -> None:
+    if zone is None:
+        return
+    if time is None:
+        msg = f"time_zone={zone!r} needs time=, the column whose days it cuts."
+        raise ArgumentError(msg)
+    known = zoneinfo.available_timezones()
+    if zone not in known:
+        near = difflib.get_close_matches(str(zone), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        msg = f"time_zone must be the name of a zone, such as 'Europe/Paris'; got {zone!r}.{hint}"
+        raise ArgumentError(msg)
 
 
 def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -16,7 +16,7 @@ from calframe._closing import declared_categories, empty_categories, keys_as_tex
 from calframe._curve import bin_columns
 from calframe._kernels._binned import segment_sum
 from calframe._kernels._intervals import score_test
-from calframe._kernels._null import chance_gap, chance_spread
+from calframe._kernels._null import chance_gap, chance_spread, error_quantile
 from calframe._kernels._ranked import quantile_bins
 from calframe._metrics_builtin import METRICS, effective_rows
 from calframe._registry import Cells
@@ -30,6 +30,9 @@ FINE = 64 * ECE_BINS  # k/960: every 64th edge is exactly an edge of 15 bins
 CURVE_ROWS = 120  # rows a bin of a segment's curve should have
 HEAT_RANGES = 8
 HEAT_ROWS = 50  # below which a cell of the heatmap shows no number
+BARS = 24
+LIMITS = (0.025, 0.05, 0.1, 0.2, 1.0)  # each a whole number of cells a bar
+_NEARLY_ALL = 0.995
 _TERMS = ("wp", "wy", "w2", "variance", "w2_variance", "square", "surprise", "impossible")
 
 
@@ -199,7 +202,7 @@ def curve_table(part: Part, judged: Judged | None, *, level: float) -> pl.DataFr
     columns = bin_columns(sums, level=level, interval="wilson")
     frame = pl.DataFrame(
         {
-            "segment": np.array(part.names, dtype=object)[segment[filled]].tolist(),
+            "segment": pl.Series([part.names[i] for i in segment[filled]], dtype=pl.String),
             "n": np.rint(sums["n"]).astype(np.int64),
             **columns,
         }
@@ -210,23 +213,22 @@ def curve_table(part: Part, judged: Judged | None, *, level: float) -> pl.DataFr
     )
 
 
-def histogram(part: Part, *, bars: int, limit: float) -> pl.DataFrame:
-    """Return rows per bar of equal width from 0 to `limit`, for a part of one segment."""
-    upper = (part.bin + 0.5) / FINE
-    place = np.minimum(np.floor(upper / limit * bars), bars - 1).astype(np.int64)
-    n = np.bincount(place, weights=part.cells.sums["n"], minlength=bars)
-    edges = np.linspace(0.0, limit, bars + 1)
+def histogram(part: Part, *, limit: float) -> pl.DataFrame:
+    """Return rows per bar of equal width from 0 to `limit`, for a part of one segment; the last bar holds the rest."""
+    width = round(limit * FINE) // BARS  # whole cells, so that no bar gets more than its share
+    place = np.minimum(part.bin // width, BARS - 1)
+    n = np.bincount(place, weights=part.cells.sums["n"], minlength=BARS)
+    edges = np.linspace(0.0, limit, BARS + 1)
     return pl.DataFrame({"lower": edges[:-1], "upper": edges[1:], "n": np.rint(n).astype(np.int64)})
 
 
 def score_limit(part: Part) -> float:
     """Return the upper end of score axes: 1, or for small scores a round number above nearly all of them."""
-    share = np.cumsum(part.cells.sums["n"]) / max(part.cells.sums["n"].sum(), 1.0)
-    high = (part.bin[np.searchsorted(share, 0.995)] + 1) / FINE if part.n.sum() else 1.0
-    for limit in (0.02, 0.05, 0.1, 0.2):
-        if high <= limit:
-            return limit
-    return 1.0
+    if not part.n.sum():
+        return 1.0
+    share = np.cumsum(part.cells.sums["n"]) / part.cells.sums["n"].sum()
+    high = (part.bin[np.searchsorted(share, _NEARLY_ALL)] + 1) / FINE
+    return next(limit for limit in LIMITS if high <= limit)
 
 
 def score_ranges(overall: Part, count: int) -> tuple[tuple[str, ...], Ints]:
@@ -238,13 +240,23 @@ def score_ranges(overall: Part, count: int) -> tuple[tuple[str, ...], Ints]:
     return _range_names(edges), np.searchsorted(first, np.arange(FINE), side="right") - 1
 
 
-def chance_ece(part: Part) -> tuple[float, float]:
-    """Return mean and standard deviation of the ECE that right scores show, for a part of one segment."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChanceError:
+    """The ECE that right scores show: its mean, and what it stays under in 95 % and in 99.9 % of cases."""
+
+    mean: float
+    high: float
+    highest: float
+
+
+def chance_error(part: Part) -> ChanceError:
+    """Return the ECE that right scores show on a part of one segment."""
     sums = merge(part, part.bin * ECE_BINS // FINE)[0].sums
     gaps = chance_gap(sums["w"], sums["wp"], sums["variance"], sums["w2_variance"])
     total = max(float(sums["w"].sum()), 1e-300)
-    spread = float(np.sqrt(chance_spread(gaps, sums["w2_variance"]).sum()))
-    return float(gaps.sum()) / total, spread / total
+    mean, variance = float(gaps.sum()), float(chance_spread(gaps, sums["w2_variance"]).sum())
+    high, highest = (error_quantile(mean, variance, share) / total for share in (0.95, 0.999))
+    return ChanceError(mean=mean / total, high=high, highest=highest)
 
 
 def fingerprint(parts: list[Part]) -> str:

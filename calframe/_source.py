@@ -117,7 +117,10 @@ def _pandas_ready(data: pd.DataFrame, roles: Roles) -> pd.DataFrame:
     """Return the used columns of a pandas frame, object columns in a proper type, categories as text."""
     numbers = {roles.label, *roles.scores, roles.weight}
     used = data[list(roles.columns())]
-    return used.assign(**{name: _proper(used[name], number=name in numbers) for name in used.columns})
+    proper = {name: _proper(used[name], number=name in numbers) for name in used.columns}
+    if roles.time is not None and _is_sortable(proper[roles.time]):
+        proper[roles.time] = pd.to_datetime(proper[roles.time])
+    return used.assign(**proper)
 
 
 def _proper(column: pd.Series[Any], *, number: bool) -> pd.Series[Any]:

@@ -15,6 +15,7 @@ import polars as pl
 
 from calframe._binning import Bins
 from calframe._columns import Key, key_of
+from calframe._errors import ArgumentError
 from calframe._label import LabelRule
 from calframe._roles import Roles
 from calframe._source import Source, is_eager, open_source
@@ -156,12 +157,26 @@ def _day(source: Source, roles: Roles) -> nw.Expr:
     time = source.column(str(roles.time))
     if roles.time_zone is not None:
         dtype = source.types[str(roles.time)]
+        _check_convertible(source, roles, dtype)
         if isinstance(dtype, nw.Datetime) and dtype.time_zone is None:
             time = time.dt.replace_time_zone("UTC")
         time = time.dt.convert_time_zone(roles.time_zone)
     parts = (time.dt.year(), time.dt.month(), time.dt.day())
     year, month, day = (part.cast(nw.Float64) for part in parts)
     return year * 10_000.0 + month * 100.0 + day
+
+
+def _check_convertible(source: Source, roles: Roles, dtype: Any) -> None:
+    if isinstance(dtype, nw.Date):
+        msg = f"time column {roles.time!r} holds dates, which have no time of day to move; leave out time_zone."
+        raise ArgumentError(msg)
+    if source.frame.implementation.is_duckdb():
+        msg = (
+            f"DuckDB keeps the time zone in its connection: run SET TimeZone = {roles.time_zone!r} there, and leave "
+            "out "
+            "time_zone."
+        )
+        raise ArgumentError(msg)
 
 
 def _stacked(source: Source, selected: Sequence[nw.Expr], roles: Roles) -> nw.LazyFrame[Any]:

@@ -11,22 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calframe._errors import ArgumentError
-from calframe._periods import Every
-from calframe._results import like
+from calframe._periods import Every, check_every
+from calframe._report._findings import Findings
+from calframe._report._gather import gather
+from calframe._report._result import segment_frame
+from calframe._report._sentences import lead
+from calframe._report._text import report_text
+from calframe._results import like, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._typing import Invalid, Json, Link, Names
-from calframe._verdicts import WORDS, check_tolerance
+from calframe._verdicts import check_tolerance
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from calframe._report._page import Page
 
-_SHOWN_SEGMENTS = 20
 _SUFFIXES = (".html", ".json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Report:
     """A calibration report.
 
@@ -41,14 +43,17 @@ class Report:
         ``"action needed"``, ``"watch"``, ``"undecided"`` or ``"within tolerance"``.
     headline : str
         The verdict as a sentence.
-    page : object
-        What the page shows.
+    findings : object
+        The numbers that page and JSON are made from.
+    call : str
+        The call that makes the report again.
     """
 
     table: Any
     verdict: str
     headline: str
-    page: Page
+    findings: Findings
+    call: str
 
     @property
     def ok(self) -> bool | None:
@@ -59,11 +64,13 @@ class Report:
         """Return the whole page: one file, which loads nothing and holds no row of the table."""
         from calframe._report._render import render_page  # noqa: PLC0415  jinja2 loads only when a page is asked for
 
-        return render_page(self.page)
+        return render_page(self._page())
 
     def to_dict(self) -> Json:
         """Return the findings as JSON-ready data with a schema version."""
-        return dict(self.page.result)
+        from calframe._report._result import result  # noqa: PLC0415
+
+        return result(self.findings)
 
     def save(self, path: str | Path) -> Path:
         """Write the report and return its path.
@@ -85,8 +92,11 @@ class Report:
         as_page = target.suffix.lower() == ".html"
         text = self.to_html() if as_page else json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=1)
         unfinished = target.with_name(f".{target.name}.part")
-        unfinished.write_text(text, encoding="utf-8")
-        return unfinished.replace(target)
+        try:
+            unfinished.write_text(text, encoding="utf-8")
+            return unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
     def show(self) -> None:
         """Open the page in a browser; where there is none, say where the file is."""
@@ -97,7 +107,7 @@ class Report:
 
     def __repr__(self) -> str:
         """Return verdict, sentence and segments as text, within 80 columns."""
-        return _text(self)
+        return report_text(to_polars(self.table), verdict=self.verdict, headline=self.headline)
 
     def __bool__(self) -> bool:
         """Refuse: "not ok" and "not decided" are two things."""
@@ -107,7 +117,12 @@ class Report:
     def _repr_html_(self) -> str:
         from calframe._report._render import render_card  # noqa: PLC0415
 
-        return render_card(self.page)
+        return render_card(self._page())
+
+    def _page(self) -> Page:
+        from calframe._report._build import page  # noqa: PLC0415  altair loads only when charts are asked for
+
+        return page(self.findings, call=self.call)
 
 
 def report(
@@ -185,6 +200,7 @@ def report(
     """
     arguments = _asked(locals())
     check_tolerance(tolerance, alpha)
+    check_every(every, time)
     roles = Roles.from_arguments(
         label=label,
         score=_one_score(score),
@@ -197,24 +213,30 @@ def report(
         invalid=invalid,
         weight_kind=weight_kind,
     )
-    from calframe._report import _build as build  # noqa: PLC0415  altair and jinja2 load only here
-
-    heading = title if title is not None else f"Scores of {score}"
-    findings = build.gather(data, roles, every=every, tolerance=tolerance, alpha=alpha, title=heading, engine=engine)
-    made = build.page(findings, arguments=arguments)
+    findings = gather(
+        data,
+        roles,
+        every=every,
+        tolerance=tolerance,
+        alpha=alpha,
+        title=title if title is not None else f"Scores of {score}",
+        engine=engine,
+    )
     return Report(
-        table=like(build.segment_frame(findings), data),
+        table=like(segment_frame(findings), data),
         verdict=findings.state,
-        headline=made.headline.lead,
-        page=made,
+        headline=lead(findings),
+        findings=findings,
+        call=f'calframe.report(data, {arguments}).save("report.html")',
     )
 
 
-def _asked(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments that differ from their defaults, for the call that makes the report again."""
+def _asked(given: dict[str, Any]) -> str:
+    """Return the arguments that differ from their defaults, as code."""
     defaults = {name: parameter.default for name, parameter in inspect.signature(report).parameters.items()}
-    shown = (name for name in defaults if name not in {"data", "engine"})
-    return {name: given[name] for name in shown if given[name] is not defaults[name] and given[name] != defaults[name]}
+    shown = [name for name in defaults if name not in {"data", "engine"}]
+    differs = [name for name in shown if given[name] is not defaults[name] and given[name] != defaults[name]]
+    return ", ".join(f"{name}={given[name]!r}" for name in differs)
 
 
 def _one_score(score: object) -> str:
@@ -222,22 +244,3 @@ def _one_score(score: object) -> str:
         return score
     msg = f"a report is about one score column; got {score!r}. Make one report for each model."
     raise ArgumentError(msg)
-
-
-def _text(found: Report) -> str:
-    """Return a report as text: the sentence, then the segments, worst first."""
-    import textwrap  # noqa: PLC0415
-
-    from calframe._results import to_polars  # noqa: PLC0415
-
-    table: pl.DataFrame = to_polars(found.table)
-    lines = [f"<Report: {found.verdict}>", *textwrap.wrap(found.headline, 80)]
-    segments = table.filter(table["column"] != "")
-    for row in segments.head(_SHOWN_SEGMENTS).iter_rows(named=True):
-        name = f"{row['column']} {row['segment']}"
-        gap = "–" if row["gap"] is None or row["verdict"] == "few" else f"{100 * row['gap']:+.1f} pp"
-        symbol, word = WORDS[row["verdict"]]
-        lines.append(f"  {name[:32]:<32} {gap:>9} {row['n']:>12,}  {symbol} {word}")
-    if len(segments) > _SHOWN_SEGMENTS:
-        lines.append(f"  and {len(segments) - _SHOWN_SEGMENTS:,} more segments in .table")
-    return "\n".join([*lines, ".show(), .save(path), .to_dict(), .table"])

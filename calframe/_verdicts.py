@@ -14,6 +14,7 @@ from calframe._typing import Bools, Floats, VerdictName
 
 MIN_ROWS = 100  # effective rows, and
 MIN_EVENTS = 10  # effective positives and negatives, below which nothing is judged
+_ROUNDING = 1e-6  # ten events must not become fewer by arithmetic
 _FURTHEST = 10.0  # rows needed are named up to this many times what there is
 
 WORDS: dict[VerdictName, tuple[str, str]] = {
@@ -111,7 +112,8 @@ def judge(*, rate: Floats, score: Floats, n: Floats, rows: Floats, tolerance: fl
     all judged segments by Šidák's level. Whole interval beyond the tolerance: a clear gap. Whole interval inside:
     within tolerance. An adjusted p-value below alpha otherwise: a lean. Anything else is not decided.
     """
-    enough = (n >= MIN_ROWS) & (n * rate >= MIN_EVENTS) & (n * (1.0 - rate) >= MIN_EVENTS)
+    least = MIN_EVENTS - _ROUNDING
+    enough = (n >= MIN_ROWS - _ROUNDING) & (n * rate >= least) & (n * (1.0 - rate) >= least)
     together = sidak_level(1.0 - alpha, int(enough.sum()))
     low, high = _gap_interval(rate, score, n, 1.0 - alpha)
     sim_low, sim_high = _gap_interval(rate, score, n, together)
@@ -137,7 +139,7 @@ def judge(*, rate: Floats, score: Floats, n: Floats, rows: Floats, tolerance: fl
 
 def worst_first(verdict: tuple[VerdictName, ...], net: Floats) -> list[int]:
     """Return the order of segments: by kind of verdict, then by the number of rows mis-stated."""
-    size = np.nan_to_num(np.abs(net))
+    size = np.round(np.nan_to_num(np.abs(net)), 6)  # equal segments stay in their order
     return sorted(range(len(verdict)), key=lambda i: (RANK[verdict[i]], -size[i]))
 
 

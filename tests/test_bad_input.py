@@ -95,13 +95,17 @@ LABELS = [
     ([1, 2, 1, 2], 3, r"positive=3 does not occur in label column 'y', which holds 1, 2"),
     ([1, 1, 1, 1], 2, r"positive=2 does not occur in label column 'y', which holds 1"),
     ([0, 0, 0, 0], 2, r"positive=2 does not occur in label column 'y', which holds 0"),
-    ([1, 2, 1, 2], math.nan, r"positive=nan does not occur in label column 'y'"),
 ]
 
 
 @pytest.mark.parametrize(("labels", "positive", "match"), LABELS)
 def test_labels_that_are_not_binary(make: Maker, labels: list[Any], positive: Any, match: str) -> None:
     refuses(make, {**TABLE, "y": labels}, LabelError, match, reads=True, positive=positive)
+
+
+def test_nan_is_no_positive_value(make: Maker) -> None:
+    match = r"positive=nan does not occur in label column 'y'"
+    refuses(make, {**TABLE, "y": [1, 2, 1, 2]}, LabelError, match, reads=False, positive=math.nan)
 
 
 def test_third_values_are_found_across_segments_and_models(make: Maker) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 from calframe._cli._cells import NULL, name_text, number_text
 from calframe._cli._grid import Column, cut, grid
 from calframe._cli._terminal import takes_style, width
+from calframe._report._sentences import headline as pill
 from calframe._report._words import interval, points
 from calframe._results import to_polars
 from calframe._verb_report import Report
@@ -89,7 +90,7 @@ def headline(report: Report) -> str:
     str
         The line, without a line break.
     """
-    card = report.page.headline
+    card = pill(report.findings)
     return f"{card.symbol} {card.word}: {card.lead}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calframe._course import Course
 from calframe._report._findings import Findings
-from calframe._report._words import percent, points, rows, short, tolerance
+from calframe._report._words import count, percent, plural, points, rows, short, tolerance
 from calframe._segments import HEAT_ROWS, Grouping
 
 FOREST_NOTE = (
@@ -23,8 +23,8 @@ def forest_caption(findings: Findings, grouping: Grouping) -> str:
     return (
         f"Each row is a segment of {short(grouping.column)}, worst first. Dot: gap between what the scores said and "
         f"what happened. Thick line: {level(findings)} interval; thin line: the same, widened for "
-        f"{findings.comparisons} comparisons. Grey zone: the {tolerance(findings.tolerance)} tolerance set for this "
-        "report."
+        f"{plural(findings.comparisons, 'comparison')}. Grey zone: the {tolerance(findings.tolerance)} tolerance set "
+        "for this report."
     )
 
 
@@ -40,8 +40,8 @@ def heat_caption(grouping: Grouping) -> str:
 def curve_caption(findings: Findings) -> str:
     """Explain the reliability diagram."""
     return (
-        f"{rows(findings.counts['used'])} in {findings.curve.height} bins of about equal size. Dots on the dashed line "
-        "would be perfect; the strip below enlarges how far off each is."
+        f"{rows(findings.counts['used'])} in {plural(findings.curve.height, 'bin')} of about equal size. Dots on the "
+        "dashed line would be perfect; the strip below enlarges how far off each is."
     )
 
 
@@ -50,10 +50,11 @@ def curve_aside(findings: Findings) -> tuple[tuple[str, str], ...]:
     ece = findings.overall["ece"]
     error = "There are no rows to measure."
     if ece is not None:
-        reading = "the reading is within chance" if ece <= findings.chance_high else "only what lies above that is real"
+        reading = "the reading is within chance" if ece <= findings.chance.high else "only what lies above that is real"
         error = (
-            f"ECE {points(ece, sign=False)}. Right scores would still show about {points(findings.chance, sign=False)} "
-            f"with these rows (95th percentile {points(findings.chance_high, sign=False)}): {reading}."
+            f"ECE {points(ece, sign=False)}. Right scores would still show about "
+            f"{points(findings.chance.mean, sign=False)} "
+            f"with these rows (95th percentile {points(findings.chance.high, sign=False)}): {reading}."
         )
     band = f"Where {level(findings)} of dots would land if the scores were right. A dot inside it is no evidence."
     return (
@@ -82,18 +83,25 @@ def course_caption(findings: Findings, course: Course) -> str:
     zone = f" Days are those of {course.zone}." if course.zone else ""
     return (
         f"Gap per period ({course.every}), all rows, with its {level(findings)} interval.{zone} A period is marked "
-        f"only if it differs from zero after correction for {course.comparisons} looks. Grey zone: the "
+        f"only if it differs from zero after correction for {plural(course.comparisons, 'look')}. Grey zone: the "
         f"{tolerance(findings.tolerance)} tolerance."
     )
 
 
 def undated_note(course: Course) -> str:
     """Say how many rows have no date."""
-    return f"{rows(course.undated)} without a date are not here." if course.undated else ""
-
-
-def left_out_note(total: int, shown: int, *, what: str = "segments") -> str:
-    """Say how many rows of a table are not drawn."""
-    if total == shown:
+    if not course.undated:
         return ""
-    return f"{total - shown:,} more {what} are not drawn; they are in the table below and in the report's data."
+    return f"{rows(course.undated)} without a date {'is' if course.undated == 1 else 'are'} not here."
+
+
+def left_out_note(total: int, shown: int, *, what: str = "segment") -> str:
+    """Say how many rows of a table are not drawn."""
+    more = total - shown
+    if more == 0:
+        return ""
+    are, they = ("is", "it is") if more == 1 else ("are", "they are")
+    return (
+        f"{count(more)} more {what}{'' if more == 1 else 's'} {are} not drawn; {they} in the table below and in the "
+        "report's data."
+    )

@@ -126,7 +126,7 @@ def panels_figure(findings: Findings, grouping: Grouping, *, number: int) -> Fig
     overall = findings.curve.select("mean_score", "rate")
     return _figure(
         f"panels-{number}",
-        titles.panels_title(grouping, drawn_names),
+        titles.panels_title(grouping, drawn_names, alpha=findings.alpha),
         captions.panels_caption(grouping),
         lambda width: charts.multiples(curves, overall, panels, width=width, limit=findings.limit),
         text_table((grouping.column, "said", "happened", "rows"), numbers),
@@ -167,7 +167,7 @@ def course_figure(findings: Findings, course: Course) -> Figure:
 
 
 def _earlier(total: int, shown: int) -> str:
-    return captions.left_out_note(total, shown, what="earlier periods")
+    return captions.left_out_note(total, shown, what="earlier period")
 
 
 def text_table(columns: tuple[str, ...], body: Sequence[tuple[str, ...]]) -> TextTable:

@@ -10,12 +10,9 @@ import polars as pl
 
 from calframe._course import Course
 from calframe._roles import Roles
-from calframe._segments import Grouping
+from calframe._segments import ChanceError, Grouping
 from calframe._typing import VerdictName
 from calframe._verdicts import CLEAR, LEANS
-
-_NORMAL_95 = 1.6448536269514722  # the 95th percentile of the standard normal
-_CLEARLY = 3.0  # standard deviations of the ECE of right scores: about 1 in 1,000 by chance
 
 State: TypeAlias = Literal["action needed", "watch", "undecided", "within tolerance"]
 
@@ -48,8 +45,8 @@ class Findings:
         As given.
     overall : dict
         All rows as one segment.
-    chance, chance_spread : float
-        Mean and standard deviation of the ECE that right scores would show.
+    chance : ChanceError
+        The ECE that right scores would show.
     curve, histogram : polars.DataFrame
         Reliability curve and histogram of all rows.
     limit : float
@@ -71,8 +68,7 @@ class Findings:
     tolerance: float
     alpha: float
     overall: dict[str, Any]
-    chance: float
-    chance_spread: float
+    chance: ChanceError
     curve: pl.DataFrame
     histogram: pl.DataFrame
     limit: float
@@ -94,17 +90,12 @@ class Findings:
         return sorted(found, key=lambda segment: -abs(segment.row["net"] or 0.0))
 
     @property
-    def chance_high(self) -> float:
-        """The ECE that right scores stay under in 19 of 20 cases (normal)."""
-        return self.chance + _NORMAL_95 * self.chance_spread
-
-    @property
     def curve_off(self) -> bool:
         """Whether the scores are off over their range, right as their mean may be: far beyond chance and tolerance."""
         if self.overall["verdict"] == "few":
             return False
-        beyond = self.overall["ece"] - self.chance
-        return bool(beyond > self.tolerance and beyond > _CLEARLY * self.chance_spread)
+        ece = self.overall["ece"]
+        return bool(ece > self.chance.highest and ece - self.chance.mean > self.tolerance)
 
     @property
     def state(self) -> State:

@@ -8,7 +8,7 @@ import platform
 from importlib.metadata import version
 
 from calframe._report._findings import Findings
-from calframe._report._words import count, rows, tolerance
+from calframe._report._words import count, plural, rows, tolerance
 from calframe._segments import CURVE_ROWS, ECE_BINS, HEAT_ROWS
 from calframe._verdicts import MIN_EVENTS, MIN_ROWS
 from calframe._version import __version__
@@ -27,8 +27,8 @@ _CHANCE = (
     "each bin."
 )
 _LIMITS = (
-    "Calibration says nothing about who was scored, whether the outcome itself is fair, or groups that are not in "
-    "the table. It is not a legal finding."
+    "Calibration says nothing about who was scored, whether the outcome was recorded as it happened, or groups that "
+    "are not in the table. It is not a legal finding."
 )
 
 
@@ -45,12 +45,6 @@ def method(findings: Findings) -> tuple[tuple[str, str], ...]:
         ("Over time", _over_time(findings)),
         ("What this cannot show", _LIMITS),
     )
-
-
-def call(arguments: dict[str, object]) -> str:
-    """Return the call that makes the report again; only what differs from the defaults."""
-    inner = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    return f'calframe.report(data, {inner}).save("report.html")'
 
 
 def provenance(findings: Findings) -> str:
@@ -73,9 +67,12 @@ def _intervals(findings: Findings) -> str:
 
 
 def _several(findings: Findings) -> str:
+    if not findings.groupings:
+        return "No segment column was given: the table is judged as a whole, and nothing needs correction."
     return (
-        f"Widened intervals hold together over all {findings.comparisons} judged segments of all groupings (Šidák); "
-        "p-values are adjusted by Holm over the same. Cells of the heatmap are not corrected and carry no verdict."
+        f"Widened intervals hold together over all {plural(findings.comparisons, 'judged segment')} of all groupings "
+        "(Šidák); p-values are adjusted by Holm over the same. Cells of the heatmap are not corrected and carry no "
+        "verdict."
     )
 
 
@@ -84,8 +81,8 @@ def _verdicts(findings: Findings) -> str:
         f"Clear gap: the widened interval lies beyond {tolerance(findings.tolerance)}. Within tolerance: it lies "
         f"inside. Leaning: neither, but the adjusted p-value is below {findings.alpha:g}. Otherwise undecided: no "
         "evidence of a gap is not evidence of none. Verdicts of segments are about the gap; that on the whole table "
-        "also about the curve: it is off where the ECE is beyond that of right scores by more than the tolerance "
-        "and by more than three standard deviations."
+        "also about the curve: it is off where the ECE is beyond that of right scores by more than the tolerance, "
+        "and beyond what they would show once in a thousand times."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from calframe._report._findings import Findings, Segment, State
 from calframe._report._page import Action, Headline, Tile
@@ -11,6 +11,7 @@ from calframe._report._words import (
     interval,
     listed,
     percent,
+    plural,
     points,
     pvalue,
     rounded_up,
@@ -23,9 +24,13 @@ from calframe._typing import Tone
 from calframe._verdicts import CLEAR, LEANS, MIN_EVENTS, MIN_ROWS
 
 _MOST_ACTIONS = 5
-_MOST_RECALIBRATED = 2
+_MOST_WORDS, _MOST_WORDS_OF_A_NAME = 35, 4  # of the headline
 _MOST_NAMED = 5
+_MOST_MOVED = 0.7  # share of segments that must have moved for the cause to be common
 _MANY_MISSING = 0.05  # share of rows without label or score that deserves a line
+
+Detail: TypeAlias = Literal["full", "short", "count"]
+_DETAILS: tuple[Detail, ...] = ("full", "short", "count")
 
 _PILLS: dict[State, tuple[Tone, str, str]] = {
     "action needed": ("over", "▲", "Action needed"),
@@ -36,11 +41,25 @@ _PILLS: dict[State, tuple[Tone, str, str]] = {
 
 
 def headline(findings: Findings) -> Headline:
-    """Return the verdict: [the average] + [the worst clear gap] + [since when]."""
+    """Return the verdict: [the average] + [the worst clear gap] + [since when], in at most 35 words."""
     tone, symbol, word = _PILLS[findings.state]
     undecided = max(findings.open, 1)
-    lead = average(findings) + curve_clause(findings) + gaps_clause(findings) + since_clause(findings)
-    return Headline(tone=tone, symbol=symbol, word=word.format(open=undecided), lead=lead + ".")
+    return Headline(tone=tone, symbol=symbol, word=word.format(open=undecided), lead=lead(findings))
+
+
+def lead(findings: Findings) -> str:
+    """Return the sentence of the verdict, with as much detail as 35 words hold."""
+    for detail in _DETAILS:
+        parts = (
+            average(findings),
+            curve_clause(findings, detail),
+            gaps_clause(findings, detail),
+            since_clause(findings),
+        )
+        text = "".join(parts) + "."
+        if len(text.split()) <= _MOST_WORDS:
+            break
+    return text
 
 
 def average(findings: Findings) -> str:
@@ -57,25 +76,26 @@ def average(findings: Findings) -> str:
     return "Whether the scores are off on average cannot be told yet"
 
 
-def curve_clause(findings: Findings) -> str:
+def curve_clause(findings: Findings, detail: Detail = "full") -> str:
     """Say that the curve is off where the average does not show it: too high here, too low there."""
     if not findings.curve_off or findings.overall["verdict"] in CLEAR:
         return ""
-    off, chance = points(findings.overall["ece"], sign=False), points(findings.chance, sign=False, unit=False)
-    return f", but over their range they are off by {off} (chance alone: {chance})"
+    off, chance = points(findings.overall["ece"], sign=False), points(findings.chance.mean, sign=False, unit=False)
+    return f", but over their range they are off by {off}" + (f" (chance alone: {chance})" if detail == "full" else "")
 
 
-def gaps_clause(findings: Findings) -> str:
+def gaps_clause(findings: Findings, detail: Detail = "full") -> str:
     """Say which segments have a clear gap, or how many cannot be cleared."""
     clear = findings.with_verdict("over", "under")
+    mild = findings.overall["verdict"] in {"within", "unsure", "few"} and not findings.curve_off
     if clear:
-        mild = findings.overall["verdict"] in {"within", "unsure", "few"} and not findings.curve_off
-        link = ", but " if mild else "; "
-        return link + _clear(clear)
+        return (", but " if mild else "; ") + _clear(clear, detail)
     total = sum(1 for _ in findings.segments())
     if total == 0:
         return ""
     if findings.open:
+        if detail != "full":
+            return f"; {findings.open} of {plural(total, 'segment')} cannot be cleared yet"
         return f". No segment has a clear gap, but {findings.open} of {total} cannot be cleared yet"
     if findings.overall["verdict"] == "within" and not findings.curve_off:
         return ", and so is every segment"
@@ -98,23 +118,22 @@ def tiles(findings: Findings) -> tuple[Tile, ...]:
 
 def actions(findings: Findings) -> tuple[Action, ...]:
     """Return what to do, at most five lines: recalibrate, drift, watch, do not report as fine, missing rows."""
-    recalibrate = _recalibrate(findings)
-    rest = [*_drift(findings), *_watch(findings), *_undecided(findings), *_missing(findings)]
-    found = [*recalibrate, *rest][:_MOST_ACTIONS]
-    return tuple(found) or (
-        Action(
-            what="Nothing to do now.",
-            why=(
-                f"All that could be judged is within {tolerance(findings.tolerance)}. Judge again when new outcomes "
-                "are in."
-            ),
-        ),
-    )
+    found = [
+        *_recalibrate(findings),
+        *_drift(findings),
+        *_watch(findings),
+        *_undecided(findings),
+        *_missing(findings),
+    ]
+    if found:
+        return tuple(found[:_MOST_ACTIONS])
+    why = f"All that could be judged is within {tolerance(findings.tolerance)}. Judge again when new outcomes are in."
+    return (Action(what="Nothing to do now.", why=why),)
 
 
-def name_of(segment: Segment) -> str:
+def name_of(segment: Segment, *, words: int | None = None) -> str:
     """Return a segment as a reader knows it: its column and its value."""
-    return f"{short(segment.column)} {short(segment.row['segment'])}"
+    return f"{short(segment.column, words=words)} {short(segment.row['segment'], words=words)}"
 
 
 def _high(gap: float) -> str:
@@ -125,16 +144,26 @@ def _stated(gap: float) -> str:
     return "overstated" if gap > 0 else "understated"
 
 
-def _clear(clear: list[Segment]) -> str:
+def _clear(clear: list[Segment], detail: Detail) -> str:
+    if detail == "count":
+        return (
+            f"{plural(len(clear), 'segment')} {'has a' if len(clear) == 1 else 'have'} clear "
+            f"{'gap' if len(clear) == 1 else 'gaps'}"
+        )
     worst, *others = clear
-    gap = worst.row["gap"]
-    text = f"{name_of(worst)} is {_stated(gap)} by {whole_points(gap)} percentage points"
+    words = _MOST_WORDS_OF_A_NAME
+    text = (
+        f"{name_of(worst, words=words)} is {_stated(worst.row['gap'])} by {whole_points(worst.row['gap'])} percentage "
+        "points"
+    )
     if not others:
         return text
-    if len(others) == 1:
-        other = others[0].row["gap"]
-        return f"{text} and {name_of(others[0])} {_stated(other)} by {whole_points(other)}"
-    return f"{text} and {len(others)} other segments have clear gaps too"
+    if detail == "full" and len(others) == 1:
+        gap = others[0].row["gap"]
+        return f"{text} and {name_of(others[0], words=words)} {_stated(gap)} by {whole_points(gap)}"
+    if detail == "full":
+        return f"{text} and {len(others)} other segments have clear gaps too"
+    return f"{text} (and {len(others)} more)"
 
 
 def _gap_tile(findings: Findings) -> Tile:
@@ -157,8 +186,8 @@ def _error_tile(findings: Findings) -> Tile:
     return Tile(
         name="Calibration error (ECE)",
         big=points(findings.overall["ece"], sign=False),
-        small=f"right scores would show {points(findings.chance, sign=False)} by chance, "
-        f"at most {points(findings.chance_high, sign=False)} in 19 of 20 cases",
+        small=f"right scores would show {points(findings.chance.mean, sign=False)} by chance, "
+        f"at most {points(findings.chance.high, sign=False)} in 19 of 20 cases",
         tone="over" if findings.curve_off else "ok",
     )
 
@@ -192,45 +221,41 @@ def _segments_tile(findings: Findings) -> Tile:
 def _last_tile(findings: Findings) -> Tile:
     course = findings.course
     if course is None:
-        row = findings.overall
         return Tile(
             name="Rows used",
             big=count(findings.counts["used"]),
-            small=f"{count(row['n_missing'])} more without label, score or weight",
+            small=f"{count(findings.counts['missing'])} more without label, score or weight",
             tone="ok",
         )
     last = course.table.row(-1, named=True)
-    before = (
-        f"before {course.since.label}: {points(course.since.before)}"
-        if course.since
-        else "no run to the end stands out"
-    )
-    return Tile(
-        name=f"Latest period, {last['label']}",
-        big=points(last["gap"]),
-        small=before,
-        tone="over" if course.since else "ok",
-    )
+    looks = f"after correction for {plural(course.comparisons, 'look')}"
+    small = f"not clearly off zero {looks}" if last["state"] == "in" else f"clearly off zero {looks}"
+    tone: Tone = "ok"
+    if course.since is not None:
+        small = f"before {course.since.label}: {points(course.since.before)}"
+        tone = "over" if course.since.during > 0 else "under"
+    return Tile(name=f"Latest period, {last['label']}", big=points(last["gap"]), small=small, tone=tone)
 
 
 def _recalibrate(findings: Findings) -> list[Action]:
+    """Return two lines at most: the whole or the worst segment, then the others together."""
     clear = findings.with_verdict("over", "under")
     found = []
     if findings.overall["verdict"] in CLEAR:
         found.append(Action(what="Recalibrate the scores as a whole.", why=_misstated(findings, findings.overall)))
     elif findings.curve_off:
         found.append(Action(what="Recalibrate the scores as a whole.", why=_crooked(findings)))
-    found += [
-        Action(
-            what=f"Recalibrate {name_of(segment)} before its scores are used again.",
-            why=_misstated(findings, segment.row),
-        )
-        for segment in clear[:_MOST_RECALIBRATED]
-    ]
-    if len(clear) > _MOST_RECALIBRATED:
-        more = clear[_MOST_RECALIBRATED:]
-        names = [f"{name_of(segment)} ({points(segment.row['gap'])})" for segment in more]
-        found.append(Action(what="Recalibrate these too:", why=_some(names) + "."))
+    elif clear:
+        worst = clear.pop(0)
+        what = f"Recalibrate {name_of(worst)} before its scores are used again."
+        found.append(Action(what=what, why=_misstated(findings, worst.row)))
+    if len(clear) == 1:
+        what = f"Recalibrate {name_of(clear[0])} before its scores are used again."
+        found.append(Action(what=what, why=_misstated(findings, clear[0].row)))
+    elif clear:
+        names = [f"{name_of(segment)} ({points(segment.row['gap'])})" for segment in clear]
+        what = "Look at these by themselves:" if findings.overall["verdict"] in CLEAR else "Recalibrate these too:"
+        found.append(Action(what=what, why=_some(names) + " have clear gaps of their own."))
     return found
 
 
@@ -252,10 +277,11 @@ def _misstated(findings: Findings, row: dict[str, Any]) -> str:
 
 
 def _crooked(findings: Findings) -> str:
+    mean = "Their mean is within tolerance" if findings.overall["verdict"] == "within" else "Whatever their mean"
     return (
-        f"Their mean is not the trouble, their curve is: ECE {points(findings.overall['ece'], sign=False)}, where "
-        f"right scores would show {points(findings.chance, sign=False)} by chance. The reliability diagram shows "
-        "where they say too much and where too little."
+        f"{mean}, their curve is off: ECE {points(findings.overall['ece'], sign=False)}, where right scores would show "
+        f"{points(findings.chance.mean, sign=False)} by chance. The reliability diagram shows where they say too much "
+        "and where too little."
     )
 
 
@@ -267,8 +293,8 @@ def _drift(findings: Findings) -> list[Action]:
     text = f"The gap moved from {points(since.before)} to {points(since.during)}"
     if since.judged:
         moved = "rose" if since.during > since.before else "fell"
-        text += f", and it {moved} in {since.moved} of {since.judged} segments"
-        if since.judged > 2 and since.moved > 0.7 * since.judged:
+        text += f", and it {moved} in {since.moved} of {plural(since.judged, 'segment')}"
+        if since.judged > 2 and since.moved > _MOST_MOVED * since.judged:
             text += ", so the cause is not one segment"
     return [Action(what=f"Find out what changed in {since.label}.", why=text + ".")]
 
@@ -296,32 +322,37 @@ def _leaning(findings: Findings, row: dict[str, Any]) -> str:
 
 
 def _undecided(findings: Findings) -> list[Action]:
-    names = [f"{name_of(segment)} ({_needs(segment.row)})" for segment in findings.with_verdict("unsure", "few")]
+    names = [
+        f"{name_of(segment)} ({_needs(findings, segment.row)})" for segment in findings.with_verdict("unsure", "few")
+    ]
     if findings.overall["verdict"] in {"unsure", "few"}:
-        names.insert(0, f"all rows together ({_needs(findings.overall)})")
+        names.insert(0, f"all rows together ({_needs(findings, findings.overall)})")
     if not names:
         return []
     return [Action(what="Do not report these as fine:", why=f"{_some(names)} cannot be judged either way yet.")]
 
 
-def _needs(row: dict[str, Any]) -> str:
-    if row["verdict"] == "few":
-        few = row["n"] < MIN_ROWS
-        floor = f"{MIN_ROWS} needed" if few else f"{MIN_EVENTS} of each outcome needed"
-        return f"{rows(row['n'])}, at least {floor}"
-    needed = row["rows_needed"]
-    return rows(row["n"]) if needed is None else f"{rows(row['n'])}, about {rounded_up(needed)} needed"
+def _needs(findings: Findings, row: dict[str, Any]) -> str:
+    """Return a segment's rows, and how many would decide it where that can be said."""
+    here = rows(row["n"])
+    if row["verdict"] != "few":
+        needed = row["rows_needed"]
+        return here if needed is None else f"{here}, about {rounded_up(needed)} needed"
+    if row["n"] < MIN_ROWS:
+        return f"{here}, at least {MIN_ROWS} needed"
+    if findings.roles.weight is not None:
+        return f"{here}, too few once weighted"
+    return f"{here}, at least {MIN_EVENTS} of each outcome needed"
 
 
 def _missing(findings: Findings) -> list[Action]:
     missing, total = findings.counts["missing"], findings.counts["rows"]
     if total == 0 or missing < _MANY_MISSING * total:
         return []
-    why = (
-        f"They are {percent(missing / total)} of the table and in no number here; if they differ from the rest, so "
-        "may the verdict."
-    )
-    return [Action(what=f"Find out why {rows(missing)} have no label, score or weight.", why=why)]
+    share = percent(missing / total)
+    have, are = ("has", "It is") if missing == 1 else ("have", "They are")
+    why = f"{are} {share} of the table and in no number here; if what is missing differs, so may the verdict."
+    return [Action(what=f"Find out why {rows(missing)} {have} no label, score or weight.", why=why)]
 
 
 def _some(names: list[str]) -> str:

@@ -7,7 +7,7 @@ import polars as pl
 from calframe._course import Course
 from calframe._report._findings import Segment
 from calframe._report._sentences import name_of
-from calframe._report._words import percent, points, short, whole_points
+from calframe._report._words import percent, plural, points, short, whole_points
 from calframe._segments import Grouping
 from calframe._verdicts import CLEAR
 
@@ -16,7 +16,7 @@ def forest_title(grouping: Grouping) -> str:
     """Say which segments have a clear gap."""
     table = grouping.segments
     clear = table.filter(pl.col("verdict").is_in(list(CLEAR)))
-    column, total = short(grouping.column), len(table)
+    column, total = short(grouping.column), table.height
     within = table.filter(pl.col("verdict") == "within").height
     if clear.height:
         worst = clear.row(0, named=True)
@@ -24,11 +24,13 @@ def forest_title(grouping: Grouping) -> str:
         name = name_of(Segment(column=grouping.column, row=worst))
         if clear.height == 1:
             return f"{name} is the one segment with a clear gap: {said}"
-        return f"{clear.height} of {total} segments have a clear gap; {name} mis-states the most rows: {said}"
+        return f"{clear.height} of {total} segments have a clear gap; of these {name} mis-states the most rows: {said}"
     if within == total:
         return f"Every segment of {column} is within tolerance"
-    rest = "the others cannot be cleared yet" if within else "none can be cleared yet"
-    return f"No segment of {column} has a clear gap; {within} of {total} are within tolerance, {rest}"
+    if within == 0:
+        return f"No segment of {column} has a clear gap, and none can be cleared yet"
+    rest = "the other cannot" if total - within == 1 else "the others cannot"
+    return f"No segment of {column} has a clear gap; {within} of {total} within tolerance, {rest} be cleared yet"
 
 
 def heat_title(grouping: Grouping, *, alpha: float) -> str:
@@ -40,39 +42,45 @@ def heat_title(grouping: Grouping, *, alpha: float) -> str:
         cell = own.row(own["gap"].abs().arg_max() or 0, named=True)
         name = name_of(Segment(column=grouping.column, row=worst))
         size = f"{whole_points(cell['gap'])} pp too {'high' if cell['gap'] > 0 else 'low'}"
-        return f"In {name} the gap is widest for scores of {cell['range']}: {size}"
+        return f"The widest clear gap of {name} is at scores of {cell['range']}: {size}"
     if not cells.height:
         return "No score range has rows enough to show a gap"
-    out = cells.filter(pl.col("clear")).height
-    return f"{out} of {cells.height} cells stand out, where chance alone gives about {cells.height * alpha:.0f}"
+    out, expected = cells.filter(pl.col("clear")).height, cells.height * alpha
+    chance = "less than one" if expected < 0.5 else f"about {expected:.0f}"
+    stand = "stands" if out == 1 else "stand"
+    return f"{out} of {plural(cells.height, 'cell')} {stand} out, where chance alone gives {chance}"
 
 
 def curve_title(curve: pl.DataFrame, *, name: str) -> str:
     """Say how many bins lie outside the consistency band, and where."""
+    if not curve.height:
+        return f"{name}: there are none to draw a curve of"
     out = curve.filter(pl.col("state") != "in")
     if not out.height:
-        return f"{name}: all {curve.height} bins lie where right scores would put them"
+        bins = "the one bin lies" if curve.height == 1 else f"all {curve.height} bins lie"
+        return f"{name}: {bins} where right scores would put {'it' if curve.height == 1 else 'them'}"
     scores = out["mean_score"].to_list()
     largest, low, high = max(map(abs, out["gap"].to_list())), min(scores), max(scores)
-    where = (
-        f"at scores around {percent(low)}" if out.height == 1 else f"at scores from {percent(low)} to {percent(high)}"
+    if out.height == 1:
+        return (
+            f"{name}: 1 of {plural(curve.height, 'bin')} lies outside the band, by {whole_points(largest)} pp, at "
+            f"scores around {percent(low)}"
+        )
+    return (
+        f"{name}: {out.height} of {curve.height} bins lie outside the band, the largest by {whole_points(largest)} "
+        f"pp, at scores from {percent(low)} to {percent(high)}"
     )
-    size = f"by {whole_points(largest)} pp" if out.height == 1 else f"the largest by {whole_points(largest)} pp"
-    verb = "lies" if out.height == 1 else "lie"
-    return f"{name}: {out.height} of {curve.height} bins {verb} outside the band, {size}, {where}"
 
 
-def panels_title(grouping: Grouping, drawn: list[str]) -> str:
+def panels_title(grouping: Grouping, drawn: list[str], *, alpha: float) -> str:
     """Say how the drawn segments lie against their bands."""
-    bins = (
-        grouping.curves.filter(pl.col("segment").is_in(drawn))
-        .group_by("segment", maintain_order=True)
-        .agg((pl.col("state") != "in").sum().alias("out"), pl.len().alias("bins"))
-    )
     judged = grouping.segments.filter((pl.col("verdict") != "few") & pl.col("segment").is_in(drawn))[
         "segment"
     ].to_list()
-    bins = bins.filter(pl.col("segment").is_in(judged))
+    curves = grouping.curves.filter(pl.col("segment").is_in(judged))
+    bins = curves.group_by("segment", maintain_order=True).agg(
+        (pl.col("state") != "in").sum().alias("out"), pl.len().alias("bins")
+    )
     if not bins.height:
         return "No segment has rows enough for a curve"
     worst = grouping.segments.row(0, named=True)
@@ -81,12 +89,16 @@ def panels_title(grouping: Grouping, drawn: list[str]) -> str:
     some = bins.filter(pl.col("out") > 0).height
     if worst["verdict"] in CLEAR and own.height:
         name = name_of(Segment(column=grouping.column, row=worst))
-        text = f"{name} is outside its band in {own['out'][0]} of {own['bins'][0]} bins"
+        text = f"{name} is outside its band in {own['out'][0]} of {plural(own['bins'][0], 'bin')}"
         most = int(others["out"].to_numpy().max()) if others.height else 0
         if others.height and most < own["out"][0]:
             return f"{text}; no other segment here in more than {most}"
-        return f"{text}; {some} of {bins.height} segments here have bins outside" if others.height else text
-    return f"{some} of {bins.height} segments have a bin outside their band; one in twenty bins would be by chance"
+        return f"{text}; {_with_bins(some, bins.height)}" if others.height else text
+    return f"{_with_bins(some, bins.height)}; by chance about {100 * alpha:g}% of bins would be"
+
+
+def _with_bins(some: int, total: int) -> str:
+    return f"{some} of {plural(total, 'segment')} here {'has' if some == 1 else 'have'} bins outside"
 
 
 def course_title(course: Course) -> str:
@@ -97,15 +109,11 @@ def course_title(course: Course) -> str:
             f"Since {course.since.label} the scores run about {whole_points(gap)} pp too {'high' if gap > 0 else 'low'}"
         )
     marked = course.table.filter(pl.col("state") != "in")
+    total = course.table.height
     if not marked.height:
-        return (
-            f"None of {course.table.height} periods stands out"
-            if course.table.height > 1
-            else "There is only one period"
-        )
+        return f"None of {total} periods stands out" if total > 1 else "There is only one period"
     largest = marked.row(marked["gap"].abs().arg_max() or 0, named=True)
-    text = (
-        f"{marked.height} of {course.table.height} periods stand out, {largest['label']} the most with "
-        f"{points(largest['gap'])}"
-    )
-    return f"{text}; no lasting shift beyond the tolerance"
+    stand = "stands" if marked.height == 1 else "stand"
+    most = f"{largest['label']} the most with {points(largest['gap'])}" if marked.height > 1 else points(largest["gap"])
+    text = f"{marked.height} of {plural(total, 'period')} {stand} out, {most}"
+    return f"{text}; no lasting change beyond the tolerance"

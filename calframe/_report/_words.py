@@ -9,18 +9,25 @@ _LONGEST_NAME = 40
 
 
 def points(value: float | None, *, sign: bool = True, unit: bool = True) -> str:
-    """Return a fraction as percentage points, one decimal.
+    """Return a fraction as percentage points: one decimal, two figures for tiny ones.
 
     Examples
     --------
-    >>> points(0.0773), points(-0.026), points(0.0001)
-    ('+7.7 pp', '−2.6 pp', '0.0 pp')
+    >>> points(0.0773), points(-0.026), points(-0.0001), points(0.0)
+    ('+7.7 pp', '−2.6 pp', '−0.01 pp', '0.0 pp')
     """
     if value is None or math.isnan(value):
         return "–"
-    text = f"{abs(value) * 100:.1f}"
+    text = _size(abs(value) * 100)
     head = "" if float(text) == 0 else MINUS if value < 0 else "+"
     return f"{head if sign else ''}{text}{' pp' if unit else ''}"
+
+
+def _size(value: float) -> str:
+    """Return one decimal, or two figures of what one decimal would make nothing; nothing below a thousandth."""
+    if value >= 0.05:
+        return f"{value:.1f}"
+    return "0.0" if value < 0.0005 else f"{value:.4f}".rstrip("0")[:6]
 
 
 def tolerance(value: float) -> str:
@@ -35,15 +42,15 @@ def tolerance(value: float) -> str:
 
 
 def whole_points(value: float) -> str:
-    """Return the size of a gap in words: whole points from 2 on, one decimal below.
+    """Return the size of a gap for a sentence: whole points from 2 on, decimals below.
 
     Examples
     --------
-    >>> whole_points(0.0773), whole_points(-0.012), whole_points(0.0099)
-    ('8', '1.2', '1.0')
+    >>> whole_points(0.0773), whole_points(-0.012), whole_points(0.0099), whole_points(-0.0004)
+    ('8', '1.2', '1.0', '0.04')
     """
     size = abs(value) * 100
-    return f"{size:.0f}" if size >= 1.95 else f"{size:.1f}"
+    return f"{size:.0f}" if size >= 1.95 else _size(size)
 
 
 def percent(value: float | None) -> str:
@@ -51,15 +58,17 @@ def percent(value: float | None) -> str:
 
     Examples
     --------
-    >>> percent(0.2937), percent(0.9999), percent(0.0001), percent(1.0)
-    ('29.4%', '> 99.9%', '< 0.1%', '100.0%')
+    >>> percent(0.2937), percent(0.9999), percent(0.0004), percent(1e-7), percent(1.0)
+    ('29.4%', '> 99.9%', '0.04%', '< 0.001%', '100.0%')
     """
     if value is None or math.isnan(value):
         return "–"
     text = f"{value * 100:.1f}"
     if text == "100.0" and value < 1:
         return "> 99.9%"
-    return "< 0.1%" if text == "0.0" and value > 0 else f"{text}%"
+    if value > 0 and value * 100 < 0.05:
+        return "< 0.001%" if value * 100 < 0.0005 else f"{_size(value * 100)}%"
+    return f"{text}%"
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -100,15 +109,26 @@ def signed_count(value: float | None) -> str:
     return f"{sign}{count(abs(value))}"
 
 
+def plural(value: float, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "segment"), plural(1200, "bin")
+    ('1 segment', '1,200 bins')
+    """
+    return f"{count(value)} {noun}{'' if round(value) == 1 else 's'}"
+
+
 def rows(value: float) -> str:
-    """Return a number of rows with the noun.
+    """Return a number of rows.
 
     Examples
     --------
     >>> rows(1), rows(66)
     ('1 row', '66 rows')
     """
-    return f"{count(value)} row{'' if round(value) == 1 else 's'}"
+    return plural(value, "row")
 
 
 def rounded_up(value: float) -> str:
@@ -138,16 +158,19 @@ def pvalue(value: float | None) -> str:
     return "> 0.999" if value > 0.9994 else f"{value:.3f}"
 
 
-def short(name: str) -> str:
-    """Return a segment's name, cut where a sentence would drown in it.
+def short(name: str, *, words: int | None = None) -> str:
+    """Return a segment's name, cut where a sentence would drown in it; blanks alone are "(blank)".
 
     Examples
     --------
-    >>> short("West"), len(short("x" * 60))
-    ('West', 40)
+    >>> short("West"), len(short("x" * 60)), short("a b c d", words=2), short("  ")
+    ('West', 40, 'a b…', '(blank)')
     """
-    flat = " ".join(name.split())
-    return flat if len(flat) <= _LONGEST_NAME else flat[: _LONGEST_NAME - 1] + "…"
+    parts = name.split()
+    flat = " ".join(parts)
+    if words is not None and len(parts) > words:
+        flat = " ".join(parts[:words]) + "…"
+    return (flat if len(flat) <= _LONGEST_NAME else flat[: _LONGEST_NAME - 1] + "…") or "(blank)"
 
 
 def listed(parts: list[str]) -> str:

@@ -1,0 +1,72 @@
+"""From a table to findings: one aggregate per grouping and one over time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from calframe._course import read_course
+from calframe._periods import Every
+from calframe._report._findings import Findings
+from calframe._roles import Roles
+from calframe._segments import (
+    Part,
+    chance_error,
+    curve_table,
+    fingerprint,
+    grouping,
+    histogram,
+    judge_parts,
+    read_part,
+    score_limit,
+    whole,
+)
+
+
+def gather(
+    data: Any, roles: Roles, *, every: Every | None, tolerance: float, alpha: float, title: str, engine: Any
+) -> Findings:
+    """Read the table, one aggregate per grouping and one over time, and put the findings together."""
+    parts = [read_part(data, replace(roles, by=(column,)), engine=engine) for column in roles.by]
+    overall = whole(parts[0]) if parts else read_part(data, roles, engine=engine)
+    judged = judge_parts(parts, tolerance=tolerance, alpha=alpha) if parts else []
+    groupings = tuple(
+        grouping(part, found, overall, column=column, alpha=alpha)
+        for part, found, column in zip(parts, judged, roles.by, strict=True)
+    )
+    [alone] = judge_parts([overall], tolerance=tolerance, alpha=alpha)
+    course = None
+    if roles.time is not None:
+        course = read_course(
+            data, replace(roles, by=roles.by[:1]), every=every, tolerance=tolerance, alpha=alpha, engine=engine
+        )
+    limit = score_limit(overall)
+    return Findings(
+        title=title,
+        roles=roles,
+        tolerance=tolerance,
+        alpha=alpha,
+        overall=grouping(overall, alone, overall, column="", alpha=alpha).segments.row(0, named=True),
+        chance=chance_error(overall),
+        curve=curve_table(overall, None, level=1.0 - alpha).drop("segment"),
+        histogram=histogram(overall, limit=limit),
+        limit=limit,
+        groupings=groupings,
+        comparisons=sum(found.comparisons for found in judged),
+        course=course,
+        counts=_counts(overall),
+        fingerprint=fingerprint(parts or [overall]),
+    )
+
+
+def _counts(overall: Part) -> dict[str, int]:
+    used, missing, invalid, zero = (
+        int(c[0]) for c in (overall.n, overall.n_missing, overall.n_invalid, overall.n_zero)
+    )
+    return {
+        "rows": used + missing + invalid + zero,
+        "used": used,
+        "missing": missing,
+        "invalid": invalid,
+        "zero_weight": zero,
+    }

@@ -1,0 +1,67 @@
+"""A report as text, for a terminal or a prompt."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+
+import polars as pl
+
+from calframe._report._words import points
+from calframe._verdicts import WORDS
+
+_WIDTH = 80
+_NAME_WIDTH = 32
+_SHOWN_SEGMENTS = 20
+
+
+def report_text(table: pl.DataFrame, *, verdict: str, headline: str) -> str:
+    """Return verdict, sentence and segments, worst first, within 80 columns.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        The segments, with ``column``, ``segment``, ``gap``, ``n`` and ``verdict``; the whole table has no column.
+    verdict, headline : str
+        The verdict and its sentence.
+    """
+    lines = [f"<Report: {verdict}>", *textwrap.wrap(printable(headline), _WIDTH)]
+    segments = table.filter(pl.col("column") != "")
+    for row in segments.head(_SHOWN_SEGMENTS).iter_rows(named=True):
+        gap = "–" if row["verdict"] == "few" else points(row["gap"])
+        name = fitted(f"{row['column']} {row['segment']}", _NAME_WIDTH)
+        lines.append(f"  {name} {gap:>9} {row['n']:>12,}  {' '.join(WORDS[row['verdict']])}")
+    if segments.height > _SHOWN_SEGMENTS:
+        lines.append(f"  and {segments.height - _SHOWN_SEGMENTS:,} more in .table")
+    return "\n".join([*lines, ".show(), .save(path), .to_dict(), .table"])
+
+
+def printable(text: str) -> str:
+    """Return text without control characters and line breaks, which a terminal would act on."""
+    return "".join(" " if char.isspace() else char if unicodedata.category(char)[0] != "C" else "?" for char in text)
+
+
+def fitted(text: str, width: int) -> str:
+    """Return text cut or filled to a width in columns; wide letters take two.
+
+    Examples
+    --------
+    >>> fitted("West", 6), fitted("日本語", 6), fitted("日本語", 5)
+    ('West  ', '日本語', '日本…')
+    """
+    clean = printable(text)
+    if _columns(clean) > width:
+        while _columns(clean) > width - 1:
+            clean = clean[:-1]
+        clean += "…"
+    return clean + " " * (width - _columns(clean))
+
+
+def _columns(text: str) -> int:
+    return sum(_char_columns(char) for char in text)
+
+
+def _char_columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
