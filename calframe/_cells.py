@@ -84,7 +84,7 @@ def cells_plan(
             nw.col("_cf_other").min().alias("_cf_other_min"),
             nw.col("_cf_other").max().alias("_cf_other_max"),
         ]
-    return rows.group_by(*table.group_columns, _BIN).agg(nw.len().alias("_cf_len"), *sums)
+    return rows.group_by(*table.group_columns, _BIN).agg(nw.col("_cf_n").count().alias("_cf_len"), *sums)
 
 
 def read_groups(table: Table, cells: nw.DataFrame[Any], terms: Sequence[str]) -> Groups:

@@ -7,11 +7,13 @@ from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 import polars as pl
 
 from calframe._cells import Groups
 from calframe._columns import Key
 from calframe._errors import warn
+from calframe._pandas import Levels, taken
 from calframe._table import Table, model_alias
 from calframe._typing import Floats, Ints
 
@@ -38,8 +40,8 @@ def closed_frame(
     """
     keys = groups.keys if segment is None else groups.keys[segment.tolist()]
     keys = nw.maybe_reset_index(keys)
-    backend = keys.implementation
-    named = [_closed_key(keys, key) for key in table.keys]
+    backend: Any = keys.implementation if table.levels is None else "pandas"
+    named = [_closed_key(table, keys, key) for key in table.keys]
     if table.roles.several:
         named.append(nw.new_series("model", model_names(table, keys), nw.String, backend=backend))
     types = {name: _dtype(values) for name, values in columns.items()}
@@ -103,7 +105,7 @@ def empty_categories(table: Table, groups: Groups, key: Key) -> list[str]:
     """Return the declared categories of a key that do not occur, in declared order."""
     if not key.categorical:
         return []
-    seen = set(groups.keys.get_column(key.alias).cast(nw.String).to_list())
+    seen = set(_closed_key(table, groups.keys, key).to_list())
     return [category for category in declared_categories(table, key) if category not in seen]
 
 
@@ -119,20 +121,22 @@ def declared_categories(table: Table, key: Key) -> list[str]:
     return []
 
 
-def _closed_key(keys: nw.DataFrame[Any], key: Key) -> nw.Series[Any]:
+def _closed_key(table: Table, keys: nw.DataFrame[Any], key: Key) -> nw.Series[Any]:
+    """Return a key column under its own name and type."""
     column = keys.get_column(key.alias)
+    if table.levels is not None:
+        values = _pandas_key(table.levels, column, key)
+        closed: nw.Series[Any] = nw.from_native(values, series_only=True)
+        return closed.alias(key.name)
     if key.categorical:
         column = column.cast(nw.String)
+    return (column.cast(nw.Int64) if key.whole else column).alias(key.name)
+
+
+def _pandas_key(levels: Mapping[str, Levels], column: nw.Series[Any], key: Key) -> Any:
     if key.whole:
-        column = _whole(column)
-    return column.alias(key.name)
-
-
-def _whole(column: nw.Series[Any]) -> nw.Series[Any]:
-    if column.implementation.is_pandas():  # a NumPy integer cannot be missing
-        nullable: nw.Series[Any] = nw.from_native(column.to_native().astype("Int64"), series_only=True)
-        return nullable
-    return column.cast(nw.Int64)
+        return pd.Series([None if value is None else int(value) for value in column.to_list()], dtype="Int64")
+    return taken(levels[key.name], column.to_list())
 
 
 def _dtype(values: Column) -> Any:
@@ -141,10 +145,8 @@ def _dtype(values: Column) -> Any:
     return nw.Int64 if values.dtype == np.int64 else nw.Float64
 
 
-def keys_as_text(groups: Groups, key: Key) -> Iterable[str | None]:
+def keys_as_text(table: Table, groups: Groups, key: Key) -> Iterable[str | None]:
     """Return one key as text, None where it is missing, in segment order."""
-    column = _closed_key(nw.maybe_reset_index(groups.keys), key)
-    return [
-        None if missing else str(value)
-        for value, missing in zip(column.to_list(), column.is_null().to_list(), strict=True)
-    ]
+    column = _closed_key(table, groups.keys, key)
+    missing = column.is_null().to_list()
+    return [None if gone else str(value) for value, gone in zip(column.to_list(), missing, strict=True)]

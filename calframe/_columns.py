@@ -53,8 +53,10 @@ class Key:
         """Return the key of local days, numbers such as 20260131."""
         return cls(name=name, alias="_cf_day", dtype=nw.Int64(), whole=True)
 
-    def prepared(self, column: nw.Expr) -> nw.Expr:
-        """Return the column under its private name; of floats NaN is null and -0.0 is 0.0."""
+    def prepared(self, column: nw.Expr, *, coded: bool) -> nw.Expr:
+        """Return the column under its private name; of floats NaN is null and -0.0 is 0.0; codes are left alone."""
+        if coded:
+            return column.alias(self.alias)
         if self.whole:
             number = column.cast(nw.Float64)
             column = nw.when(~number.is_nan()).then(number + 0.0)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -67,17 +66,16 @@ def records(table: Any) -> list[dict[str, Any]]:
 
 def html_table(table: Any, *, caption: str) -> str:
     """Return the first rows of a table as an HTML fragment; every text is escaped."""
+    from html import escape  # noqa: PLC0415  its table of entities is long
+
     frame = to_polars(table)
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in frame.columns)
-    body = "".join(f"<tr>{_cells(row)}</tr>" for row in frame.head(_SHOWN_ROWS).iter_rows())
+    head = "".join(f"<th>{escape(name)}</th>" for name in frame.columns)
+    shown = frame.head(_SHOWN_ROWS).iter_rows()
+    body = "".join(f"<tr>{''.join(f'<td>{escape(_short(value))}</td>' for value in row)}</tr>" for row in shown)
     more = len(frame) - _SHOWN_ROWS
     foot = f"<p>{more:,} more rows in <code>.table</code></p>" if more > 0 else ""
-    head = f"<caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+    head = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
     return f"<table>{head}<tbody>{body}</tbody></table>{foot}"
-
-
-def _cells(row: Sequence[Any]) -> str:
-    return "".join(f"<td>{html.escape(_short(value))}</td>" for value in row)
 
 
 def _short(value: Any) -> str:

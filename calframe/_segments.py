@@ -104,7 +104,7 @@ def read_part(data: Any, roles: Roles, *, engine: Any) -> Part:
     groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=bins), engine=engine), _TERMS)
     if not table.keys:
         return _part(groups, ("All rows",), ())
-    names = unique_names(list(keys_as_text(groups, table.keys[0])))
+    names = unique_names(list(keys_as_text(table, groups, table.keys[0])))
     return _in_declared_order(_part(groups, names, tuple(empty_categories(table, groups, table.keys[0]))), table)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -11,14 +11,14 @@ import pandas as pd
 import polars as pl
 
 from calframe._columns import check_columns, check_types
-from calframe._errors import ArgumentError, CalframeError, SegmentError
+from calframe._errors import ArgumentError, CalframeError
+from calframe._pandas import Levels, coded, is_sortable, pandas_ready
 from calframe._roles import Roles
 
 _SUPPORTED = (
     "a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table, or a table that narwhals opens lazily (DuckDB, "
     "PySpark, Dask, Ibis)"
 )
-_SORTABLE_OBJECTS = {"date", "time", "decimal"}  # Python objects of one kind, which pandas groups and sorts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,24 +28,34 @@ class Source:
     Attributes
     ----------
     frame : narwhals.LazyFrame
-        The table with the used columns under private names.
+        The table with the used columns under private names; of a pandas table a polars frame of values and codes.
     aliases : mapping of str to str
         The private name of each used column. Engines read some names as patterns, so the user's are never asked for.
     types : mapping of str to narwhals dtype
-        The type of each used column; a column of nulls alone has that of its role.
+        The type of each used column in the user's table; a column of nulls alone has that of its role.
     recast : frozenset of str
         Columns that must be cast to that type first: those of nulls alone, and text in layouts that cannot be sorted.
+    codes : mapping of str to str
+        The private names of columns of codes, which stand for the segment columns of a pandas table.
+    levels : mapping of str to pandas.Series, or None
+        The values behind the codes; None where the table is not of pandas.
     """
 
     frame: nw.LazyFrame[Any]
     aliases: Mapping[str, str]
     types: Mapping[str, Any]
-    recast: frozenset[str]
+    recast: frozenset[str] = frozenset()
+    codes: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, Levels] | None = None
 
     def column(self, name: str) -> nw.Expr:
         """Return a used column."""
         found = nw.col(self.aliases[name])
         return found.cast(self.types[name]) if name in self.recast else found
+
+    def key(self, name: str) -> nw.Expr:
+        """Return a segment column, or its codes."""
+        return nw.col(self.codes[name]) if name in self.codes else self.column(name)
 
     def number(self, name: str) -> nw.Expr:
         """Return a used column as Float64."""
@@ -57,18 +67,31 @@ def open_source(data: Any, roles: Roles, *, reserved: Iterable[str]) -> Source:
     """Open a table and find the columns of the roles, or raise."""
     frame = opened(data).lazy()
     check_columns(frame, roles, reserved)
-    sortable: set[str] = set()
     if nw.dependencies.is_pandas_dataframe(data):
-        data = _pandas_ready(data, roles)
-        sortable = {name for name in data.columns if _is_sortable(data[name])}
-        frame = opened(data).lazy()
-    schema = frame.collect_schema()
-    aliases = _private_names(list(roles.columns()), schema.names())
-    blank = {name for name in aliases if _is_blank(schema[name], frame, name)}
-    types = {name: _type_of(name, schema[name], roles, blank=name in blank) for name in aliases}
-    check_types(types, roles, sortable=sortable)
+        return _pandas_source(pandas_ready(data, roles), roles)
+    aliases = _private_names(list(roles.columns()), frame.collect_schema().names())
+    types, blank = _types(frame, roles)
+    check_types(types, roles)
     arrow_text = {name for name in aliases if isinstance(types[name], nw.String) and frame.implementation.is_pyarrow()}
     return Source(frame=_renamed(frame, aliases), aliases=aliases, types=types, recast=frozenset(blank | arrow_text))
+
+
+def _pandas_source(data: pd.DataFrame, roles: Roles) -> Source:
+    types, _ = _types(opened(data).lazy(), roles)
+    check_types(types, roles, sortable={name for name in data.columns if is_sortable(data[name])})
+    floats = {name for name in roles.by if types[name].is_float()}  # must be whole, which codes would not show
+    valued = {roles.label, *roles.scores, roles.weight, roles.time, *floats}
+    aliases = {name: f"_cf_in{i}" for i, name in enumerate(roles.columns()) if name in valued}
+    codes = {name: f"_cf_code{i}" for i, name in enumerate(roles.by) if name not in floats}
+    frame, levels = coded(data, roles, values=aliases, codes=codes)
+    return Source(frame=opened(frame), aliases=aliases, types=types, codes=codes, levels=levels)
+
+
+def _types(frame: nw.LazyFrame[Any], roles: Roles) -> tuple[dict[str, Any], set[str]]:
+    """Return the types of the used columns, and which of them hold nulls alone."""
+    schema = frame.collect_schema()
+    blank = {name for name in roles.columns() if _is_blank(schema[name], frame, name)}
+    return {name: _type_of(name, schema[name], roles, blank=name in blank) for name in roles.columns()}, blank
 
 
 def _private_names(used: list[str], available: list[str]) -> dict[str, str]:
@@ -111,43 +134,6 @@ def opened(data: Any) -> Any:
 def is_eager(data: Any) -> bool:
     """Tell whether a table is in memory."""
     return isinstance(opened(data), nw.DataFrame)
-
-
-def _pandas_ready(data: pd.DataFrame, roles: Roles) -> pd.DataFrame:
-    """Return the used columns of a pandas frame, object columns in a proper type, categories as text."""
-    numbers = {roles.label, *roles.scores, roles.weight}
-    used = data[list(roles.columns())]
-    proper = {name: _proper(used[name], number=name in numbers) for name in used.columns}
-    if roles.time is not None and _is_sortable(proper[roles.time]):
-        proper[roles.time] = pd.to_datetime(proper[roles.time])
-    return used.assign(**proper)
-
-
-def _proper(column: pd.Series[Any], *, number: bool) -> pd.Series[Any]:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return _text_categories(column)
-    if column.dtype != object:
-        return column
-    if column.isna().all():
-        return column.astype("float64" if number else "str")
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if number and kind == "decimal":
-        return column.where(column.notna()).astype("float64")
-    if kind in _SORTABLE_OBJECTS:
-        return column.where(column.notna(), None)
-    return column.convert_dtypes()
-
-
-def _text_categories(column: pd.Series[Any]) -> pd.Series[Any]:
-    texts = [str(category) for category in column.cat.categories]
-    if len(set(texts)) < len(texts):
-        msg = f"column {str(column.name)!r} has categories that read the same as text, such as 1 and '1'; rename them."
-        raise SegmentError(msg)
-    return column.cat.rename_categories(texts)
-
-
-def _is_sortable(column: pd.Series[Any]) -> bool:
-    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in _SORTABLE_OBJECTS
 
 
 def _is_blank(dtype: Any, frame: nw.LazyFrame[Any], name: str) -> bool:

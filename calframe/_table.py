@@ -17,6 +17,7 @@ from calframe._binning import Bins
 from calframe._columns import Key, key_of
 from calframe._errors import ArgumentError
 from calframe._label import LabelRule
+from calframe._pandas import Levels
 from calframe._roles import Roles
 from calframe._source import Source, is_eager, open_source
 
@@ -46,6 +47,8 @@ class Table:
         Per model, whether its scores are float32.
     native : object
         The table as the user gave it.
+    levels : mapping of str to pandas.Series, or None
+        Of a pandas table, the values behind the codes of its keys.
     roles : Roles
         The roles of its columns.
     bins : Bins or None
@@ -59,6 +62,7 @@ class Table:
     label: LabelRule
     narrow: tuple[bool, ...]
     native: Any
+    levels: Mapping[str, Levels] | None
     roles: Roles
     bins: Bins | None = None
 
@@ -105,7 +109,7 @@ class Table:
 
     def collect(self, plan: nw.LazyFrame[Any], *, engine: Any = None) -> nw.DataFrame[Any]:
         """Run a small aggregate now; remote engines answer as polars."""
-        if isinstance(self.native, pl.DataFrame | pl.LazyFrame):
+        if plan.implementation.is_polars():
             return plan.collect(engine=engine or "auto")
         return plan.collect() if is_eager(self.native) else plan.collect("polars")
 
@@ -131,7 +135,7 @@ def open_table(
     source = open_source(data, roles, reserved=reserved)
     keys = tuple(key_of(name, source.types[name], alias=f"_cf_k{i}") for i, name in enumerate(roles.by))
     label = LabelRule.from_dtype(source.types[roles.label], column=roles.label, positive=roles.positive)
-    selected = [key.prepared(source.column(key.name)) for key in keys]
+    selected = [key.prepared(source.key(key.name), coded=key.name in source.codes) for key in keys]
     if by_day:
         selected.append(_day(source, roles).alias("_cf_day"))
         keys = (*keys, Key.of_day(str(roles.time)))
@@ -141,7 +145,16 @@ def open_table(
     raw = _with_probability(_stacked(source, selected, roles), roles)
     narrow = tuple(source.types[name] == nw.Float32 and roles.link == "probability" for name in roles.scores)
     table = Table(
-        rows=raw, columns=(), raw=raw, keys=keys, label=label, narrow=narrow, native=data, roles=roles, bins=bins
+        rows=raw,
+        columns=(),
+        raw=raw,
+        keys=keys,
+        label=label,
+        narrow=narrow,
+        native=data,
+        levels=source.levels,
+        roles=roles,
+        bins=bins,
     )
     columns = _row_columns(table)
     rows = _marked(table).select(*(column.alias(name) for name, column in columns.items()))
@@ -155,6 +168,8 @@ def model_alias(position: int) -> str:
 
 def _day(source: Source, roles: Roles) -> nw.Expr:
     time = source.column(str(roles.time))
+    if source.levels is not None:  # pandas has cut the days itself
+        return time
     if roles.time_zone is not None:
         dtype = source.types[str(roles.time)]
         _check_convertible(source, roles, dtype)

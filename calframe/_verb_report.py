@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import inspect
 import json
-import tempfile
-import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calframe._errors import ArgumentError
 from calframe._periods import Every, check_every
-from calframe._report._findings import Findings
-from calframe._report._gather import gather
-from calframe._report._result import segment_frame
-from calframe._report._sentences import lead
-from calframe._report._text import report_text
 from calframe._results import like, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._typing import Invalid, Json, Link, Names
 from calframe._verdicts import check_tolerance
 
 if TYPE_CHECKING:
+    from calframe._report._findings import Findings
     from calframe._report._page import Page
 
 _SUFFIXES = (".html", ".json")
@@ -100,6 +94,9 @@ class Report:
 
     def show(self) -> None:
         """Open the page in a browser; where there is none, say where the file is."""
+        import tempfile  # noqa: PLC0415
+        import webbrowser  # noqa: PLC0415
+
         with tempfile.NamedTemporaryFile(prefix="calframe-", suffix=".html", delete=False) as file:
             path = self.save(file.name)
         if not webbrowser.open(path.as_uri()):
@@ -107,6 +104,8 @@ class Report:
 
     def __repr__(self) -> str:
         """Return verdict, sentence and segments as text, within 80 columns."""
+        from calframe._report._text import report_text  # noqa: PLC0415
+
         return report_text(to_polars(self.table), verdict=self.verdict, headline=self.headline)
 
     def __bool__(self) -> bool:
@@ -213,6 +212,10 @@ def report(
         invalid=invalid,
         weight_kind=weight_kind,
     )
+    from calframe._report._gather import gather  # noqa: PLC0415  the report's modules load when one is made
+    from calframe._report._result import segment_frame  # noqa: PLC0415
+    from calframe._report._sentences import lead  # noqa: PLC0415
+
     findings = gather(
         data,
         roles,

@@ -13,7 +13,7 @@ FLOORS = [
     {"_errors", "_typing", "_version", "_demo"},
     {"_kernels"},
     {"_charts", "_roles", "_label", "_binning", "_registry", "_options"},
-    {"_columns", "_metrics_builtin", "_options"},
+    {"_columns", "_metrics_builtin", "_options", "_pandas"},
     {"_source"},
     {"_table"},
     {"_faults"},
