@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from calframe._course import Course, Since
-from calframe._report import _build
 from calframe._report._findings import Findings
+from calframe._report._gather import gather
 from calframe._roles import Roles
-from calframe._segments import Grouping
+from calframe._segments import ChanceError, Grouping
 
 
 def numbers(
@@ -149,11 +149,13 @@ def findings(
     missing: int = 0,
     tolerance: float = 0.03,
     alpha: float = 0.05,
-    chance: float = 0.008,
-    chance_spread: float = 0.002,
+    chance: tuple[float, float, float] = (0.008, 0.011, 0.014),
     limit: float = 1.0,
 ) -> Findings:
-    """Return findings over groupings; by default all rows together are within tolerance."""
+    """Return findings over groupings; by default all rows together are within tolerance.
+
+    `chance` is the ECE of right scores: its mean, its 95th and its 99.9th percentile.
+    """
     whole = overall or numbers()
     judged = [v for one in groupings for v in one.segments["verdict"] if v != "few"]
     curve = pl.DataFrame(bins("All rows", out=0, of=15)).drop("segment")
@@ -169,8 +171,7 @@ def findings(
         tolerance=tolerance,
         alpha=alpha,
         overall=whole,
-        chance=chance,
-        chance_spread=chance_spread,
+        chance=ChanceError(mean=chance[0], high=chance[1], highest=chance[2]),
         curve=curve,
         histogram=pl.DataFrame({"lower": [0.0, 0.5], "upper": [0.5, 1.0], "n": [whole["n"], 0]}),
         limit=limit,
@@ -191,7 +192,7 @@ def findings(
 def gathered(data: Any, *, tolerance: float = 0.03, alpha: float = 0.05, every: Any = None, **roles: Any) -> Findings:
     """Return what the package finds in a table, without drawing anything."""
     chosen = Roles.from_arguments(**{"label": "y", "score": "p", **roles})
-    return _build.gather(data, chosen, every=every, tolerance=tolerance, alpha=alpha, title="Scores of p", engine=None)
+    return gather(data, chosen, every=every, tolerance=tolerance, alpha=alpha, title="Scores of p", engine=None)
 
 
 def drawn(

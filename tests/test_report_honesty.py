@@ -23,7 +23,7 @@ def found(request: pytest.FixtureRequest) -> Findings:
 
 @pytest.fixture
 def numbers(found: Findings) -> dict[str, Any]:
-    return _build.result(found)
+    return result(found)
 
 
 # What the numbers say, worked out from the intervals alone

@@ -21,7 +21,7 @@ def found(request: pytest.FixtureRequest) -> Findings:
 
 @pytest.fixture
 def numbers(found: Findings) -> dict[str, Any]:
-    return _build.result(found)
+    return result(found)
 
 
 def texts(found: Findings) -> Iterator[str]:
