@@ -14,7 +14,7 @@ from calframe._errors import EmptyTableError
 from calframe._faults import check_faults
 from calframe._kernels._binned import segment_sum
 from calframe._registry import TERMS, Cells, Row
-from calframe._table import Table
+from calframe._table import Table, clean_rows
 from calframe._typing import Bools, Floats, Ints
 
 _BIN = "_cf_bin"
@@ -65,16 +65,16 @@ def cells_plan(
     Every aggregate is elementary (sum, count, min, max) on a column made beforehand, so that each engine runs it
     natively.
     """
-    rows, names = table.rows, table.columns
+    rows, names = clean_rows(table)
     score = nw.col("_cf_p")
     index = nw.lit(0, nw.Int32) if bins is None else bins.index(score, narrow=table.narrow_score())
-    made = {_BIN: index}
+    prepared = {_BIN: index}
     if {"surprise", "impossible"} & set(terms):
-        made["_cf_chance"] = _chance(clip)
-    rows = rows.with_columns(**made)
+        prepared["_cf_chance"] = _chance(clip)
+    rows = rows.with_columns(**prepared)
     row = _row(table, clip)
     columns = {_summed(term, table): TERMS[term](row) for term in terms}
-    columns = {alias: made for alias, made in columns.items() if alias not in names}
+    columns = {alias: term for alias, term in columns.items() if alias not in names}
     if columns:
         rows = rows.with_columns(**columns)
     wanted = _ALWAYS_SUMMED | {_summed(term, table) for term in terms}

@@ -34,8 +34,6 @@ class Key:
         The user's name for it.
     alias : str
         Its private name.
-    dtype : narwhals dtype
-        Its type in the result.
     categorical : bool
         Whether it is categorical, and so comes back as text.
     whole : bool
@@ -44,14 +42,13 @@ class Key:
 
     name: str
     alias: str
-    dtype: Any
     categorical: bool = False
     whole: bool = False
 
     @classmethod
     def of_day(cls, name: str) -> Self:
         """Return the key of local days, numbers such as 20260131."""
-        return cls(name=name, alias="_cf_day", dtype=nw.Int64(), whole=True)
+        return cls(name=name, alias="_cf_day", whole=True)
 
     def prepared(self, column: nw.Expr, *, coded: bool) -> nw.Expr:
         """Return the column under its private name; of floats NaN is null and -0.0 is 0.0; codes are left alone."""
@@ -121,23 +118,37 @@ def check_types(types: Mapping[str, Any], roles: Roles, *, sortable: Collection[
     if isinstance(types[roles.label], nw.Object | nw.Unknown):
         wanted = "a label is bool, 0/1, -1/+1, or any two values with positive="
         raise LabelError(_type_text("label", roles.label, types[roles.label], wanted))
-    if roles.time is not None and not isinstance(types[roles.time], nw.Date | nw.Datetime):
-        raise SegmentError(
-            _type_text("time", roles.time, types[roles.time], "it must be a date or datetime. Parse it first")
-        )
+    _check_time(types, roles)
     for name in roles.by:
         if isinstance(types[name], _NO_KEYS) and name not in sortable:
             wanted = "a segment is text, a whole number, a bool, a category or a date. Cast it first"
             raise SegmentError(_type_text("segment", name, types[name], wanted))
 
 
+def _check_time(types: Mapping[str, Any], roles: Roles) -> None:
+    if roles.time is None:
+        return
+    if not isinstance(types[roles.time], nw.Date | nw.Datetime):
+        raise SegmentError(
+            _type_text("time", roles.time, types[roles.time], "it must be a date or datetime. Parse it first")
+        )
+    check_zone(roles, holds_dates=isinstance(types[roles.time], nw.Date))
+
+
+def check_zone(roles: Roles, *, holds_dates: bool) -> None:
+    """Raise if days are to be moved to a time zone, but the time column holds days already."""
+    if roles.time_zone is not None and holds_dates:
+        msg = f"time column {roles.time!r} holds dates, which have no time of day to move; leave out time_zone."
+        raise SegmentError(msg)
+
+
 def key_of(name: str, dtype: Any, *, alias: str) -> Key:
     """Return the key that a segment column makes."""
     if isinstance(dtype, nw.Categorical | nw.Enum):
-        return Key(name=name, alias=alias, dtype=nw.String(), categorical=True)
+        return Key(name=name, alias=alias, categorical=True)
     if dtype.is_float():
-        return Key(name=name, alias=alias, dtype=nw.Int64(), whole=True)
-    return Key(name=name, alias=alias, dtype=dtype)
+        return Key(name=name, alias=alias, whole=True)
+    return Key(name=name, alias=alias)
 
 
 def _type_text(role: str, name: str, dtype: Any, wanted: str) -> str:

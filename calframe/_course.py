@@ -16,7 +16,7 @@ from calframe._periods import Every, Periods, periods_of
 from calframe._roles import Roles
 from calframe._table import open_table
 from calframe._typing import Floats, Ints
-from calframe._verdicts import CLEAR, Judged, judge
+from calframe._verdicts import CLEAR, MIN_ROWS, SHOWN_ROWS, Judged, judge
 
 _TERMS = ("wp", "wy", "w2")
 
@@ -32,7 +32,7 @@ class Since:
     before, during : float
         Gap before it and in it.
     moved, judged : int
-        Of the segments with rows enough on both sides, how many moved the same way; 0 of 0 without segments.
+        Of the segments with rows enough on both sides, how many clearly moved the same way; 0 of 0 without segments.
     """
 
     label: str
@@ -126,6 +126,7 @@ def _judge_sums(sums: dict[str, Floats], *, tolerance: float, alpha: float) -> J
         rows=sums["n"],
         tolerance=tolerance,
         alpha=alpha,
+        min_events=0.0,  # a period in which nothing, or everything, happens is news
     )
 
 
@@ -147,7 +148,7 @@ def _course_table(groups: Groups, periods: Periods, judged: Judged) -> pl.DataFr
             "verdict": list(judged.verdict),
         }
     )
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+    return frame.with_columns(pl.when(pl.col("n") >= SHOWN_ROWS).then(pl.col(pl.Float64).fill_nan(None)))
 
 
 def _states(judged: Judged) -> list[str]:
@@ -158,21 +159,34 @@ def _states(judged: Judged) -> list[str]:
 
 def _since(groups: Groups, periods: Periods, judged: Judged, *, tolerance: float, alpha: float) -> Since | None:
     """Return the run of marked periods to the end, if it is one way and, taken together, beyond the tolerance."""
-    states = _states(judged)
-    first = len(states)
-    while first > 0 and states[first - 1] == states[-1] != "in":
-        first -= 1
-    if first in (0, len(states)):
+    first = _run_to_the_end(periods, judged)
+    if first is None:
         return None
     part = np.where(periods.index < 0, -1, (periods.index >= first).astype(np.int64))
     totals, level = _totals(groups, part, 2), alpha / judged.comparisons
     sides = _judge_sums(totals, tolerance=tolerance, alpha=level)
     if sides.verdict[1] not in CLEAR or not _changed(sides, totals, tolerance=tolerance, alpha=level):
         return None
-    moved, known = _moved(groups, part, up=bool(sides.gap[1] > sides.gap[0]))
+    moved, known = _moved(groups, part, up=bool(sides.gap[1] > sides.gap[0]), alpha=alpha)
     return Since(
         label=periods.labels[first], before=float(sides.gap[0]), during=float(sides.gap[1]), moved=moved, judged=known
     )
+
+
+def _run_to_the_end(periods: Periods, judged: Judged) -> int | None:
+    """Return the first period of an unbroken run of marked periods, all one way, that reaches the end.
+
+    Periods with too few rows to be judged, such as one that has just begun, neither end a run nor make one; a long time
+    without rows ends it. None where there is no run, or where it takes in every period that was judged.
+    """
+    known = np.flatnonzero(judged.judged)
+    states = [_states(judged)[i] for i in known]
+    if not states or states[-1] == "in":
+        return None
+    place = len(states) - 1
+    while place > 0 and states[place - 1] == states[-1] and periods.near(int(known[place - 1]), int(known[place])):
+        place -= 1
+    return int(known[place]) if place > 0 else None
 
 
 def _changed(sides: Judged, totals: dict[str, Floats], *, tolerance: float, alpha: float) -> bool:
@@ -181,6 +195,8 @@ def _changed(sides: Judged, totals: dict[str, Floats], *, tolerance: float, alph
     The change must be real (two-sided z-test of two rates), and either the gap before was no clear one or the change
     itself is beyond the tolerance.
     """
+    if not sides.judged.all():
+        return False
     rate, n = ratio(totals["wy"], totals["w"]), ratio(totals["w"] ** 2, totals["w2"])
     change = float(sides.gap[1] - sides.gap[0])
     spread = float(np.sqrt((rate * (1.0 - rate) / n).sum()))
@@ -189,18 +205,21 @@ def _changed(sides: Judged, totals: dict[str, Floats], *, tolerance: float, alph
     return real and away and (sides.verdict[0] not in CLEAR or abs(change) > tolerance)
 
 
-def _moved(groups: Groups, part: Ints, *, up: bool) -> tuple[int, int]:
-    """Count the segments whose gap moved up (or down) from one side to the other, of those with rows on both."""
+def _moved(groups: Groups, part: Ints, *, up: bool, alpha: float) -> tuple[int, int]:
+    """Count the segments whose gap clearly moved the same way, of those with rows enough on both sides."""
     others = [name for name in groups.keys.columns if name != "_cf_day"]
     if not others:
         return 0, 0
     segment = _segment_of(groups, others[0])
     count = int(segment.max()) + 1
     sums = _totals(groups, np.where(part < 0, -1, 2 * segment + part), 2 * count)
-    gap = ratio(sums["wp"] - sums["wy"], sums["w"]).reshape(count, 2)
-    enough = (sums["n"].reshape(count, 2) >= 100).all(axis=1)
-    change = gap[enough, 1] - gap[enough, 0]
-    return int(((change > 0) == up).sum()), int(enough.sum())
+    sums = {name: values.reshape(count, 2) for name, values in sums.items()}
+    rate, n = ratio(sums["wy"], sums["w"]), ratio(sums["w"] ** 2, sums["w2"])
+    gap = ratio(sums["wp"] - sums["wy"], sums["w"])
+    enough = (sums["n"] >= MIN_ROWS).all(axis=1)
+    spread = np.sqrt((rate * (1.0 - rate) / n).sum(axis=1))
+    change = (gap[:, 1] - gap[:, 0]) * (1.0 if up else -1.0)
+    return int((change[enough] > normal_quantile(1.0 - alpha) * spread[enough]).sum()), int(enough.sum())
 
 
 def _segment_of(groups: Groups, name: str) -> Ints:

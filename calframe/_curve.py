@@ -16,7 +16,7 @@ from calframe._kernels._intervals import rate_interval
 from calframe._kernels._null import central_part
 from calframe._metrics_builtin import reserved_names
 from calframe._options import check_interval, check_level, check_strategy
-from calframe._results import SCHEMA_VERSION, html_table, records, to_polars
+from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import Table, open_table
 from calframe._typing import Closed, Floats, Ints, Invalid, Json, Link, Names, RateInterval, Strategy
@@ -57,6 +57,8 @@ class Curve:
         The level of intervals and band.
     interval : {"wilson", "clopper_pearson", "jeffreys"}
         The interval of the rate.
+    roles : dict
+        How the columns were read: positive value, link, invalid rows, weights.
     method : {"binned"}
         How the curve was made.
     """
@@ -72,6 +74,7 @@ class Curve:
     closed: Closed
     confidence_level: float
     interval: RateInterval
+    roles: Json
     method: CurveMethod = "binned"
 
     def plot(self, *, width: int = 540) -> alt.TopLevelMixin:
@@ -85,7 +88,8 @@ class Curve:
         Returns
         -------
         altair.Chart
-            In a light theme of fixed colours. Nothing global is changed.
+            In a light theme of fixed colours. Nothing global is changed. ``chart.save("curve.svg")`` and ``.png`` need
+            nothing from the network; for a page that does not either, ``chart.save("curve.html", inline=True)``.
         """
         from calframe._charts import reliability_curves  # noqa: PLC0415  altair loads only when a chart is asked for
 
@@ -102,6 +106,7 @@ class Curve:
             "closed": self.closed,
             "confidence_level": self.confidence_level,
             "interval": self.interval,
+            **json_ready(self.roles),
         }
         counts = {"n": self.n, "n_missing": self.n_missing, "n_invalid": self.n_invalid}
         return {
@@ -210,8 +215,8 @@ def curve(
     if method != "binned":
         raise ArgumentError.from_choice("method", method, ("binned",))
     check_strategy(strategy)
-    check_level(confidence_level)
-    check_interval(interval)
+    check_level(confidence_level, required=True)
+    check_interval(interval, confidence_level)
     binned = Bins.from_argument(bins, closed=closed)
     chosen: RateInterval = interval or "wilson"
     roles = Roles.from_arguments(
@@ -239,6 +244,7 @@ def curve(
         closed=closed,
         confidence_level=confidence_level,
         interval=chosen,
+        roles=roles.convention(),
     )
 
 

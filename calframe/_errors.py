@@ -43,7 +43,8 @@ class ColumnNotFoundError(CalframeError):
         else:
             text += f"; the table has {_listed(available)}."
         if candidates:
-            text += f" Columns that could be the {role}: {_listed(candidates)}."
+            part = "a segment column" if role == "by" else f"the {role}"
+            text += f" Columns that could be {part}: {_listed(candidates)}."
         return cls(text)
 
 

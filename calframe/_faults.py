@@ -11,12 +11,11 @@ import numpy as np
 
 from calframe._binning import Bins
 from calframe._errors import CalframeError, ScoreError, SegmentError, WeightError
-from calframe._label import check_values
+from calframe._label import MOST_VALUES, check_values
 from calframe._table import FAULT, Table, model_alias, outside_bins, wrong_weight
 
-_PERCENT, _LEAST_PERCENT = 100.0, 1.5  # the largest score of a table in percent
+_PERCENT, _LEAST_PERCENT = 100.0, 10.0  # the largest score of a table in percent
 _ROUNDING = 1e-6  # scores this far outside [0, 1] are the work of arithmetic
-_MOST_VALUES = 50  # distinct labels fetched to describe a label column
 
 
 def check_faults(table: Table, cells: nw.DataFrame[Any]) -> None:
@@ -64,7 +63,7 @@ def _check_named(table: Table, cells: nw.DataFrame[Any]) -> None:
 
 def _labels(table: Table) -> None:
     label = nw.col("_cf_label")
-    there = table.raw.filter(table.label.present(label)).select("_cf_label").unique().head(_MOST_VALUES)
+    there = table.raw.filter(table.label.present(label)).select("_cf_label").unique().head(MOST_VALUES)
     check_values(table.label, column=table.roles.label, values=table.collect(there).get_column("_cf_label").to_list())
 
 
@@ -97,7 +96,8 @@ def _scores(table: Table) -> None:
         rows = known.filter(nw.col("_cf_model") == model_alias(i)) if table.roles.several else known
         wrong, _, _ = _ends(table, rows.filter(~((score >= 0.0) & (score <= 1.0))), "_cf_share")
         if wrong:
-            raise ScoreError(_score_text(name, wrong, *_ends(table, rows, "_cf_share")[1:]))
+            total, low, high = _ends(table, rows, "_cf_share")
+            raise ScoreError(_score_text(name, wrong, low, high, all_of_them=wrong == total))
         if outside is not None and table.bins is not None:
             _raise_if(table, rows.filter(outside), "_cf_share", partial(_outside_text, name, table.bins))
 
@@ -146,7 +146,7 @@ def _outside_text(name: str, bins: Bins, rows: int, low: float, high: float) -> 
     )
 
 
-def _score_text(name: str, rows: int, low: float, high: float) -> str:
+def _score_text(name: str, rows: int, low: float, high: float, *, all_of_them: bool) -> str:
     text = f"score must lie in [0, 1]; column {name!r} has {_rows(rows)} outside, from {_shown(low)} to {_shown(high)}."
     if low >= 0.0 and _LEAST_PERCENT <= high <= _PERCENT:
         return f"{text} It looks like percent: divide by 100."
@@ -154,6 +154,8 @@ def _score_text(name: str, rows: int, low: float, high: float) -> str:
         return f"{text} It looks like logits: pass link='logit'."
     if low >= -_ROUNDING and high <= 1.0 + _ROUNDING:
         return f"{text} That is no more than rounding: clip the column to [0, 1]."
+    if all_of_them:
+        return f"{text} That is every row: is it the right column?"
     return f"{text} Correct those rows, or pass invalid='drop' to leave them out and count them."
 
 

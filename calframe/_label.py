@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from calframe._errors import LabelError
 
 _LabelMode: TypeAlias = Literal["boolean", "numbers", "values"]
 _SHOWN_VALUES = 5
+MOST_VALUES = 50  # distinct labels fetched to describe a column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +40,10 @@ class LabelRule:
         """Choose the rule by the column's type and ``positive=``."""
         text = isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
         if isinstance(dtype, nw.Boolean):
-            if positive not in (None, True, False):
+            if not (positive is None or isinstance(positive, bool | np.bool_)):
                 msg = f"label column {column!r} is boolean, so positive= must be True or False; got {positive!r}."
                 raise LabelError(msg)
-            return cls(mode="boolean", positive=positive is not False, text=False)
+            return cls(mode="boolean", positive=positive is None or bool(positive), text=False)
         if not text and not dtype.is_numeric():
             msg = (
                 f"label column {column!r} has type {dtype}; a label is bool, 0/1, -1/+1, or any two values with "
@@ -99,8 +101,9 @@ def check_values(rule: LabelRule, *, column: str, values: list[Any]) -> None:
     """
     shown = _shown(values)
     if len(values) > 2:
+        many = f"{MOST_VALUES} or more" if len(values) >= MOST_VALUES else str(len(values))
         msg = (
-            f"label column {column!r} has {len(values)} values ({shown}); a binary label has two. Keep the rows of "
+            f"label column {column!r} has {many} values ({shown}); a binary label has two. Keep the rows of "
             "two of them, or make a 0/1 column."
         )
         raise LabelError(msg)

@@ -179,7 +179,7 @@ def metrics(
     asked = chosen_metrics(metrics)
     check_strategy(strategy)
     check_level(confidence_level)
-    check_interval(interval)
+    check_interval(interval, confidence_level)
     check_clip(clip)
     roles = Roles.from_arguments(
         label=label,

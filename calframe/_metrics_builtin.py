@@ -267,7 +267,7 @@ def chosen_metrics(names: str | Sequence[str] | None) -> tuple[Metric, ...]:
         msg = f"metrics must be a name, a list of names or 'all'; got {names!r}."
         raise ArgumentError(msg)
     for name in asked:
-        if name not in METRICS:
+        if not isinstance(name, str) or name not in METRICS:
             raise ArgumentError.from_choice("metrics", name, METRICS)
         if list(asked).count(name) > 1:
             msg = f"metrics names {name!r} twice; name each metric once."

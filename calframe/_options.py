@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import get_args
+from typing import Any, get_args
 
 from calframe._errors import ArgumentError
 from calframe._typing import RateInterval, Strategy
@@ -14,9 +14,11 @@ def is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def check_level(level: float | None) -> None:
-    """Raise unless a confidence level lies in (0, 1)."""
-    if level is not None and not (is_real(level) and 0.0 < level < 1.0):
+def check_level(level: Any, *, required: bool = False) -> None:
+    """Raise unless a confidence level lies in (0, 1); None is none, where one is not required."""
+    if level is None and not required:
+        return
+    if not (is_real(level) and 0.0 < level < 1.0):
         hint = f" For {level:g} percent pass {level / 100:g}." if is_real(level) and 1.0 <= level < 100.0 else ""
         msg = f"confidence_level must lie between 0 and 1, for example 0.95; got {level!r}.{hint}"
         raise ArgumentError(msg)
@@ -28,10 +30,13 @@ def check_strategy(strategy: str) -> None:
         raise ArgumentError.from_choice("strategy", strategy, get_args(Strategy))
 
 
-def check_interval(interval: str | None) -> None:
-    """Raise unless the interval of a rate is known."""
+def check_interval(interval: str | None, level: float | None) -> None:
+    """Raise unless the interval of a rate is known, and a level is given for it."""
     if interval is not None and interval not in get_args(RateInterval):
         raise ArgumentError.from_choice("interval", interval, get_args(RateInterval))
+    if interval is not None and level is None:
+        msg = f"interval={interval!r} needs confidence_level=, for example 0.95."
+        raise ArgumentError(msg)
 
 
 def check_clip(clip: float | None) -> None:

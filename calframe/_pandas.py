@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
+from calframe._columns import check_zone
 from calframe._errors import SegmentError
 from calframe._roles import Roles
 from calframe._typing import Ints
@@ -28,8 +29,9 @@ def pandas_ready(data: pd.DataFrame, roles: Roles) -> pd.DataFrame:
     used = data[list(roles.columns())]
     proper = {name: _proper(used[name], number=name in numbers) for name in used.columns}
     if roles.time is not None and is_sortable(proper[roles.time]):
+        check_zone(roles, holds_dates=pd.api.types.infer_dtype(used[roles.time], skipna=True) == "date")
         proper[roles.time] = pd.to_datetime(proper[roles.time])
-    return used.assign(**proper)
+    return pd.DataFrame(proper, index=used.index, copy=False)
 
 
 def is_sortable(column: pd.Series[Any]) -> bool:
@@ -128,7 +130,7 @@ def _days(column: pd.Series[Any], zone: str | None) -> pl.Series:
         time = aware.dt.tz_convert(zone)
     parts = (time.dt.year, time.dt.month, time.dt.day)
     year, month, day = (part.to_numpy(dtype=np.float64, na_value=np.nan) for part in parts)
-    return pl.Series(year * 10_000.0 + month * 100.0 + day)
+    return pl.Series(year * 10_000.0 + month * 100.0 + day).fill_nan(None)
 
 
 def _null_where_negative(codes: Ints) -> pl.Series:

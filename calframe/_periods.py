@@ -15,6 +15,8 @@ from calframe._typing import Ints
 Every: TypeAlias = Literal["1d", "1w", "1mo", "1q", "1y"]
 
 _SHORT_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_LONGEST_DAYS: dict[Every, int] = {"1d": 1, "1w": 7, "1mo": 31, "1q": 92, "1y": 366}
+_NEAR = 3
 _FEWEST = 6  # periods that make a course over time; coarser units are tried first
 
 
@@ -38,6 +40,11 @@ class Periods:
     starts: tuple[dt.date, ...]
     labels: tuple[str, ...]
     index: Ints
+
+    def near(self, earlier: int, later: int) -> bool:
+        """Tell whether two periods lie close enough for a run to go on between them: at most three lengths apart."""
+        apart = self.starts[later] - self.starts[earlier]
+        return apart <= _NEAR * dt.timedelta(days=_LONGEST_DAYS[self.every])
 
 
 def periods_of(days: Sequence[int | None], *, every: Every | None = None) -> Periods:

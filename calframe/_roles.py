@@ -80,6 +80,17 @@ class Roles:
         _check_zone(roles.time_zone, roles.time)
         return roles
 
+    def convention(self) -> dict[str, Any]:
+        """Return how the columns are read, as results state it."""
+        return {
+            "positive": self.positive,
+            "link": self.link,
+            "invalid": self.invalid,
+            "weight": self.weight,
+            "weight_kind": None if self.weight is None else self.weight_kind,
+            "time_zone": self.time_zone,
+        }
+
     def columns(self) -> dict[str, str]:
         """Return every column used, each with the role it is asked for first."""
         asked: list[tuple[str | None, str]] = [
@@ -115,7 +126,7 @@ def _check_zone(zone: Any, time: str | None) -> None:
         msg = f"time_zone={zone!r} needs time=, the column whose days it cuts."
         raise ArgumentError(msg)
     known = zoneinfo.available_timezones()
-    if zone not in known:
+    if not isinstance(zone, str) or zone not in known:
         near = difflib.get_close_matches(str(zone), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         msg = f"time_zone must be the name of a zone, such as 'Europe/Paris'; got {zone!r}.{hint}"
@@ -123,7 +134,7 @@ def _check_zone(zone: Any, time: str | None) -> None:
 
 
 def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ArgumentError.from_choice(name, value, allowed)
 
 

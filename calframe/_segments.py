@@ -12,7 +12,7 @@ import polars as pl
 
 from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
-from calframe._closing import declared_categories, empty_categories, keys_as_text
+from calframe._closing import declared_categories, empty_categories, keys_as_text, warn_empty_categories
 from calframe._curve import bin_columns
 from calframe._kernels._binned import segment_sum
 from calframe._kernels._intervals import score_test
@@ -23,7 +23,7 @@ from calframe._registry import Cells
 from calframe._roles import Roles
 from calframe._table import Table, open_table
 from calframe._typing import Floats, Ints
-from calframe._verdicts import Judged, judge, worst_first
+from calframe._verdicts import SHOWN_ROWS, Judged, judge, worst_first
 
 ECE_BINS = 15
 FINE = 64 * ECE_BINS  # k/960: every 64th edge is exactly an edge of 15 bins
@@ -102,6 +102,7 @@ def read_part(data: Any, roles: Roles, *, engine: Any) -> Part:
     bins = Bins.of_count(FINE, closed="left")
     table = open_table(data, roles, bins=bins)
     groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=bins), engine=engine), _TERMS)
+    warn_empty_categories(table, groups)
     if not table.keys:
         return _part(groups, ("All rows",), ())
     names = unique_names(list(keys_as_text(table, groups, table.keys[0])))
@@ -197,7 +198,7 @@ def curve_table(part: Part, judged: Judged | None, *, level: float) -> pl.DataFr
     enough = judged.judged if judged is not None else part.n > 0
     counts = np.where(enough, counts, 1)
     cells, _, segment = merge(part, quantile_bins(part.cells.sums["w"], part.cells.starts, counts))
-    filled = cells.sums["n"] > 0
+    filled = (cells.sums["n"] > 0) & (part.n[segment] >= SHOWN_ROWS)
     sums = {name: values[filled] for name, values in cells.sums.items()}
     columns = bin_columns(sums, level=level, interval="wilson")
     frame = pl.DataFrame(
@@ -222,13 +223,13 @@ def histogram(part: Part, *, limit: float) -> pl.DataFrame:
     return pl.DataFrame({"lower": edges[:-1], "upper": edges[1:], "n": np.rint(n).astype(np.int64)})
 
 
-def score_limit(part: Part) -> float:
-    """Return the upper end of score axes: 1, or for small scores a round number above nearly all of them."""
-    if not part.n.sum():
+def score_limit(part: Part, curve: pl.DataFrame) -> float:
+    """Return the upper end of the axes: 1, or a round number above all rates and nearly all scores, if small."""
+    if not part.n.sum() or not curve.height:
         return 1.0
     share = np.cumsum(part.cells.sums["n"]) / part.cells.sums["n"].sum()
     high = (part.bin[np.searchsorted(share, _NEARLY_ALL)] + 1) / FINE
-    return next(limit for limit in LIMITS if high <= limit)
+    return next(limit for limit in LIMITS if max(high, *curve["rate"].to_list()) <= limit)
 
 
 def score_ranges(overall: Part, count: int) -> tuple[tuple[str, ...], Ints]:
@@ -339,12 +340,13 @@ def _segment_table(part: Part, judged: Judged) -> pl.DataFrame:
             "pvalue": judged.pvalue,
             "pvalue_adjusted": judged.pvalue_adjusted,
             "verdict": list(judged.verdict),
-            "net": weight * judged.gap,
+            "net": part.n * judged.gap,
             "rows_needed": judged.rows_needed,
             **values,
         }
     )
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+    shown = pl.col("n") >= SHOWN_ROWS  # the numbers of one or two rows would be those rows
+    return frame.with_columns(pl.when(shown).then(pl.col(pl.Float64).fill_nan(None)))
 
 
 def _heat_table(part: Part, ranges: tuple[str, ...], range_of: Ints, *, alpha: float) -> pl.DataFrame:

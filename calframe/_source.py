@@ -48,6 +48,11 @@ class Source:
     codes: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, Levels] | None = None
 
+    @property
+    def is_pandas(self) -> bool:
+        """Whether the user's table is one of pandas."""
+        return self.levels is not None
+
     def column(self, name: str) -> nw.Expr:
         """Return a used column."""
         found = nw.col(self.aliases[name])

@@ -7,7 +7,7 @@ probability and the weight is positive. Other rows become all zeros, so they add
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -31,14 +31,9 @@ class Table:
 
     Attributes
     ----------
-    rows : narwhals.LazyFrame
-        One row per row and model, with private columns: the keys, ``_cf_model``, ``_cf_n`` (1 if the row is used),
-        ``_cf_p``, ``_cf_y``, ``_cf_w`` (all 0 if it is not), ``_cf_z`` (logit), ``_cf_fault``, ``_cf_other``,
-        ``_cf_invalid``, ``_cf_zero``.
-    columns : tuple of str
-        The names of these columns.
     raw : narwhals.LazyFrame
-        The same rows before the missing rule, for explaining what is wrong with them.
+        One row per row and model, as it is, with private columns: the keys, ``_cf_model``, ``_cf_label``,
+        ``_cf_share`` (the score as a probability), ``_cf_score`` (a logit) and ``_cf_w``.
     keys : tuple of Key
         The segment columns, in order.
     label : LabelRule
@@ -55,8 +50,6 @@ class Table:
         Bins that every score must lie in.
     """
 
-    rows: nw.LazyFrame[Any]
-    columns: tuple[str, ...]
     raw: nw.LazyFrame[Any]
     keys: tuple[Key, ...]
     label: LabelRule
@@ -144,9 +137,7 @@ def open_table(
     selected.append(label.prepared(source.column(roles.label)).alias("_cf_label"))
     raw = _with_probability(_stacked(source, selected, roles), roles)
     narrow = tuple(source.types[name] == nw.Float32 and roles.link == "probability" for name in roles.scores)
-    table = Table(
-        rows=raw,
-        columns=(),
+    return Table(
         raw=raw,
         keys=keys,
         label=label,
@@ -156,9 +147,17 @@ def open_table(
         roles=roles,
         bins=bins,
     )
+
+
+def clean_rows(table: Table) -> tuple[nw.LazyFrame[Any], tuple[str, ...]]:
+    """Return the rows after the missing rule, and the names of their private columns.
+
+    They are the keys, ``_cf_model``, ``_cf_n`` (1 if the row is used), ``_cf_p``, ``_cf_y``, ``_cf_w`` (all 0 if it is
+    not), ``_cf_z`` (logit), ``_cf_fault``, ``_cf_other``, ``_cf_positive``, ``_cf_invalid`` and ``_cf_zero``.
+    """
     columns = _row_columns(table)
     rows = _marked(table).select(*(column.alias(name) for name, column in columns.items()))
-    return replace(table, rows=rows, columns=tuple(columns))
+    return rows, tuple(columns)
 
 
 def model_alias(position: int) -> str:
@@ -168,11 +167,11 @@ def model_alias(position: int) -> str:
 
 def _day(source: Source, roles: Roles) -> nw.Expr:
     time = source.column(str(roles.time))
-    if source.levels is not None:  # pandas has cut the days itself
+    if source.is_pandas:  # which has cut the days itself
         return time
     if roles.time_zone is not None:
         dtype = source.types[str(roles.time)]
-        _check_convertible(source, roles, dtype)
+        _check_convertible(source, roles)
         if isinstance(dtype, nw.Datetime) and dtype.time_zone is None:
             time = time.dt.replace_time_zone("UTC")
         time = time.dt.convert_time_zone(roles.time_zone)
@@ -181,15 +180,11 @@ def _day(source: Source, roles: Roles) -> nw.Expr:
     return year * 10_000.0 + month * 100.0 + day
 
 
-def _check_convertible(source: Source, roles: Roles, dtype: Any) -> None:
-    if isinstance(dtype, nw.Date):
-        msg = f"time column {roles.time!r} holds dates, which have no time of day to move; leave out time_zone."
-        raise ArgumentError(msg)
+def _check_convertible(source: Source, roles: Roles) -> None:
     if source.frame.implementation.is_duckdb():
         msg = (
             f"DuckDB keeps the time zone in its connection: run SET TimeZone = {roles.time_zone!r} there, and leave "
-            "out "
-            "time_zone."
+            "out time_zone."
         )
         raise ArgumentError(msg)
 
@@ -287,8 +282,9 @@ def _fault(table: Table, *, used: nw.Expr, wrong: nw.Expr) -> nw.Expr | None:
     unusual = table.label.unusual(label)
     fault: nw.Expr | None = None
     if unusual is not None:
-        minus = nw.when(label == -1.0).then(1.0).otherwise(FAULT)
-        fault = nw.when(used & unusual).then(minus).otherwise(0.0)
+        minus = nw.when(label == -1.0).then(_as_number(used)).otherwise(FAULT)
+        odd = table.label.present(label) & unusual  # whether or not the row has a score
+        fault = nw.when(odd).then(minus).otherwise(0.0)
     if not found:
         return fault
     either = nw.any_horizontal(*found, ignore_nulls=True) if len(found) > 1 else found[0]

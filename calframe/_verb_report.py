@@ -51,7 +51,7 @@ class Report:
 
     @property
     def ok(self) -> bool | None:
-        """True if all that matters is within tolerance, False if something is clearly off, None if undecided."""
+        """True if all is within tolerance, False if something is clearly off, None in between (watch, undecided)."""
         return {"action needed": False, "within tolerance": True}.get(self.verdict)
 
     def to_html(self) -> str:
@@ -77,11 +77,14 @@ class Report:
         Raises
         ------
         ArgumentError
-            If the suffix is another one.
+            If the suffix is another one, or the folder is not there.
         """
         target = Path(path)
         if target.suffix.lower() not in _SUFFIXES:
             msg = f"a report is saved as {' or '.join(_SUFFIXES)}; got {str(path)!r}."
+            raise ArgumentError(msg)
+        if not target.parent.is_dir():
+            msg = f"there is no folder {str(target.parent)!r} to save the report in; make it first."
             raise ArgumentError(msg)
         as_page = target.suffix.lower() == ".html"
         text = self.to_html() if as_page else json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=1)
@@ -197,7 +200,7 @@ def report(
     >>> found.verdict, found.ok
     ('action needed', False)
     """
-    arguments = _asked(locals())
+    given = dict(locals())
     check_tolerance(tolerance, alpha)
     check_every(every, time)
     roles = Roles.from_arguments(
@@ -230,7 +233,7 @@ def report(
         verdict=findings.state,
         headline=lead(findings),
         findings=findings,
-        call=f'calframe.report(data, {arguments}).save("report.html")',
+        call=f'calframe.report(data, {_asked(given)}).save("report.html")',
     )
 
 

@@ -14,6 +14,7 @@ from calframe._typing import Bools, Floats, VerdictName
 
 MIN_ROWS = 100  # effective rows, and
 MIN_EVENTS = 10  # effective positives and negatives, below which nothing is judged
+SHOWN_ROWS = 5  # below which nothing but the number of rows is told: more would tell of single rows
 _ROUNDING = 1e-6  # ten events must not become fewer by arithmetic
 _FURTHEST = 10.0  # rows needed are named up to this many times what there is
 
@@ -92,7 +93,16 @@ def check_tolerance(tolerance: float, alpha: float) -> None:
         raise ArgumentError(msg)
 
 
-def judge(*, rate: Floats, score: Floats, n: Floats, rows: Floats, tolerance: float, alpha: float) -> Judged:
+def judge(
+    *,
+    rate: Floats,
+    score: Floats,
+    n: Floats,
+    rows: Floats,
+    tolerance: float,
+    alpha: float,
+    min_events: float = MIN_EVENTS,
+) -> Judged:
     """Judge gaps against a tolerance, over all segments at once.
 
     Parameters
@@ -105,6 +115,8 @@ def judge(*, rate: Floats, score: Floats, n: Floats, rows: Floats, tolerance: fl
         The gap, either way, that does not matter.
     alpha : float
         Error rate over all segments together.
+    min_events : float, default 10
+        Effective positives, and negatives, that a segment must have to be judged.
 
     Notes
     -----
@@ -112,7 +124,7 @@ def judge(*, rate: Floats, score: Floats, n: Floats, rows: Floats, tolerance: fl
     all judged segments by Šidák's level. Whole interval beyond the tolerance: a clear gap. Whole interval inside:
     within tolerance. An adjusted p-value below alpha otherwise: a lean. Anything else is not decided.
     """
-    least = MIN_EVENTS - _ROUNDING
+    least = min_events - _ROUNDING
     enough = (n >= MIN_ROWS - _ROUNDING) & (n * rate >= least) & (n * (1.0 - rate) >= least)
     together = sidak_level(1.0 - alpha, int(enough.sum()))
     low, high = _gap_interval(rate, score, n, 1.0 - alpha)

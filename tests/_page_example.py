@@ -194,8 +194,7 @@ def _forest_figure(segments: tuple[str, ...]) -> Figure:
         title=f"{segments[0]} is the one segment with a clear gap: it says 29.4%, 21.6% happens",
         sub="Each row is a segment, worst first. Dot: gap between what the scores said and what happened. "
         "Line: 95% interval. Grey zone: the ±3 pp tolerance set for this report.",
-        wide=_forest(segments, width=952),
-        narrow=_forest(segments, width=326),
+        draw=lambda width: _forest(segments, width=width),
         note="A verdict needs the whole line outside the grey zone or inside it. All else is undecided, not fine.",
         table=TextTable(
             columns=("segment", "rows", "gap", "verdict"),
@@ -239,8 +238,7 @@ def _heat_figure(segments: tuple[str, ...]) -> Figure:
         id="heatmap",
         title=f"In {segments[0]} the gap is widest for scores of 40–100%: 15 pp too high",
         sub="Gap in percentage points for each segment and score range.",
-        wide=_heat(segments, width=952),
-        narrow=_heat(segments, width=326),
+        draw=lambda width: _heat(segments, width=width),
         table=TextTable(columns=("segment", "score range", "gap"), rows=rows, csv="segment,score range,gap\n"),
     )
 
@@ -263,8 +261,7 @@ def _drift_figure() -> Figure:
         id="drift",
         title="Since May 2026 the scores run about 5 pp too high",
         sub="Gap per period, all segments, with its 95% interval.",
-        wide=_drift(width=540),
-        narrow=_drift(width=326),
+        draw=lambda width: _drift(width=min(width, 540)),
         aside=(
             ("Line on a dot", "95% interval for the gap in that period."),
             (

@@ -86,6 +86,23 @@ def test_a_gap_that_was_always_there_has_no_beginning() -> None:
     assert found.since is None
 
 
+@pytest.mark.parametrize(
+    ("rate", "named"),
+    [
+        (0.41, False),  # from 7 points to 9: clearly off before, and hardly more since
+        (0.38, True),  # from 7 points to 12
+        (0.46, False),  # from 7 points to 4: better, so not off since then
+    ],
+)
+def test_a_gap_that_was_there_must_have_grown_by_more_than_the_tolerance(rate: float, named: bool) -> None:  # noqa: FBT001
+    # 300 rows are too few to mark 7 points (Šidák's half width for nine periods is 7.9), 1,800 together are not.
+    found = course_of(exact(*[(300, 0.43)] * 6, *[(5000, rate)] * 3))
+    assert found.table["state"].to_list() == ["in"] * 6 + ["over"] * 3
+    assert (found.since is not None) is named
+    if found.since is not None:
+        assert (found.since.before, found.since.during) == pytest.approx((0.07, 0.12), abs=1e-12)
+
+
 def test_a_steady_gap_is_seldom_said_to_have_begun() -> None:
     # Periods with 700 rows and a gap of 6 points: some are marked, some are not, and nothing ever changed.
     named = 0

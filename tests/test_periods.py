@@ -172,9 +172,9 @@ def test_the_day_of_a_reader_in_paris_is_in_axis_caption_and_method() -> None:
     )
     found = calframe.report(table, label="y", score="p", time="t", time_zone="Europe/Paris", every="1d")
     assert [period["label"] for period in found.to_dict()["periods"]] == ["2024-04-01"]
-    figure = found.page.figures()["course"]
+    figure = found._page().figures()["course"]
     assert "Days are those of Europe/Paris." in figure.sub
-    assert "days as in Europe/Paris" in dict(found.page.method)["Over time"]
+    assert "days as in Europe/Paris" in dict(found._page().method)["Over time"]
     assert "temporal" not in str(figure.wide.to_dict())
     assert "2024-04-01" in found.to_html()
 
@@ -227,8 +227,8 @@ def test_without_any_date_there_is_no_course_and_the_method_says_so() -> None:
     found = gathered(table, time="t")
     assert found.course is None
     report = calframe.report(table, label="y", score="p", time="t")
-    assert "course" not in report.page.figures()
-    assert dict(report.page.method)["Over time"] == "No row has a date in t, so nothing is said about when."
+    assert "course" not in report._page().figures()
+    assert dict(report._page().method)["Over time"] == "No row has a date in t, so nothing is said about when."
 
 
 @pytest.mark.parametrize("values", [["2024-01-01"] * 4, [20240101] * 4])

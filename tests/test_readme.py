@@ -31,7 +31,7 @@ def test_python_examples_print_what_the_page_shows(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_run_as_shown(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    shutil.copy(README.parent / "calframe" / "_data" / "flights.parquet", tmp_path / "flights.parquet")
+    shutil.copytree(README.parent / "calframe" / "_data", tmp_path / "calframe" / "_data")
     assert main(command.split()) == 0
 
 

@@ -81,10 +81,10 @@ def test_right_scores_stay_under_the_ece_named_in_19_of_20_cases(shape: str) -> 
         n, score = 2000, 0.3
         found = gathered(pl.DataFrame({"y": [1] * 600 + [0] * 1400, "p": [score] * n}))
         k = np.arange(n + 1)
-        under = stats.binom.pmf(k, n, score)[np.abs(k - n * score) / n <= found.chance_high].sum()
+        under = stats.binom.pmf(k, n, score)[np.abs(k - n * score) / n <= found.chance.high].sum()
         assert under >= 0.945
         return
-    under = [found.overall["ece"] <= found.chance_high for found in _calibrated(shape)]
+    under = [found.overall["ece"] <= found.chance.high for found in _calibrated(shape)]
     assert SEEDS - sum(under) <= _most(0.05)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from calframe._report import _build, _sentences, _titles
+from calframe._report import _sentences, _titles
 from calframe._report._findings import Findings
+from calframe._report._result import result
 from tests._report_cases import TABLES, found_in
 
 Row = dict[str, Any]
@@ -96,12 +97,15 @@ def check_average(text: str, numbers: dict[str, Any]) -> str:
 
 def check_curve(text: str, numbers: dict[str, Any]) -> str:
     row = numbers["overall"]
-    found = re.match(rf", but over their range they are off by {NUMBER} pp \(chance alone: {NUMBER}\)", text)
-    if found:
-        assert float(found[1]) == pytest.approx(100 * row["ece"], abs=0.0500001)
+    found = re.match(rf", but over their range they are off by {NUMBER} pp(?: \(chance alone: {NUMBER}\))?", text)
+    if not found:
+        return text
+    assert float(found[1]) == pytest.approx(100 * row["ece"], abs=0.0500001)
+    if found[2]:
         assert float(found[2]) == pytest.approx(100 * row["ece_expected"], abs=0.0500001)
-        assert row["ece"] - row["ece_expected"] > numbers["tolerance"]
-    return text[found.end() :] if found else text
+    assert row["ece"] - row["ece_expected"] > numbers["tolerance"]
+    assert row["ece"] > row["ece_expected_high"]
+    return text[found.end() :]
 
 
 def check_gaps(text: str, numbers: dict[str, Any]) -> str:
@@ -109,7 +113,9 @@ def check_gaps(text: str, numbers: dict[str, Any]) -> str:
     clear = [row for row, kind in zip(numbers["segments"], kinds, strict=True) if kind in {"over", "under"}]
     if clear:
         return check_clear(text, clear, numbers)
-    found = re.match(r"\. No segment has a clear gap, but (\d+) of (\d+) cannot be cleared yet", text)
+    found = re.match(
+        r"(?:\. No segment has a clear gap, but|;) (\d+) of (\d+)(?: segments?)? cannot be cleared yet", text
+    )
     if found:
         assert (int(found[1]), int(found[2])) == (len(kinds) - kinds.count("within"), len(kinds))
         assert int(found[1]) > 0
@@ -123,6 +129,10 @@ def check_gaps(text: str, numbers: dict[str, Any]) -> str:
 
 
 def check_clear(text: str, clear: list[Row], numbers: dict[str, Any]) -> str:
+    counted = re.match(r"(?:, but |; )(\d+) segments? ha(?:s a|ve) clear gaps?", text)
+    if counted:
+        assert int(counted[1]) == len(clear)
+        return text[counted.end() :]
     found = re.match(rf"(?:, but |; )(.+?) is (over|under)stated by {NUMBER} percentage points", text)
     assert found, text
     worst = named(found[1], numbers)
@@ -139,8 +149,8 @@ def check_clear(text: str, clear: list[Row], numbers: dict[str, Any]) -> str:
         assert (second[2] == "over") == (other["gap"] > 0)
         assert is_size(second[3], other["gap"])
         return text[second.end() :]
-    more = re.match(r" and (\d+) other segments have clear gaps too", text)
-    assert len(clear) == (1 + int(more[1]) if more else 1)
+    more = re.match(r" and (\d+) other segments have clear gaps too| \(and (\d+) more\)", text)
+    assert len(clear) == (1 + int(more[1] or more[2]) if more else 1)
     return text[more.end() :] if more else text
 
 
@@ -157,9 +167,16 @@ def check_since(text: str, numbers: dict[str, Any]) -> None:
     signs = {1 if period["simultaneous_low"] > 0 else -1 if period["simultaneous_high"] < 0 else 0 for period in run}
     assert signs == {1 if found[3] == "high" else -1}
     assert not all(period["simultaneous_low"] > 0 for period in periods)
-    weight = sum(period["n"] for period in run)
-    gap = sum(period["n"] * period["gap"] for period in run) / weight
-    assert numbers["columns"]["weight"] is not None or is_size(found[2], gap)
+    if numbers["columns"]["weight"] is None:  # with weights the rows of a period do not tell its share
+        during, before = mean_gap(run), mean_gap(periods[:first])
+        assert is_size(found[2], during)
+        assert abs(during) > numbers["tolerance"]
+        assert (during - before) * during > 0
+
+
+def mean_gap(periods: list[Row]) -> float:
+    gaps = sum(period["n"] * period["gap"] for period in periods)
+    return float(gaps / sum(period["n"] for period in periods))
 
 
 def test_headline_has_35_words_at_most(numbers: dict[str, Any]) -> None:
@@ -198,8 +215,18 @@ def test_tiles_count_up(found: Findings, numbers: dict[str, Any]) -> None:
         return
     final = numbers["periods"][-1]
     assert last.name == f"Latest period, {final['label']}"
-    if last.small == "no run to the end stands out":
-        assert not (final["verdict"] != "few" and (final["simultaneous_low"] > 0 or final["simultaneous_high"] < 0))
+    off = final["verdict"] != "few" and (final["simultaneous_low"] > 0 or final["simultaneous_high"] < 0)
+    looks = sum(period["verdict"] != "few" for period in numbers["periods"])
+    corrected = f"after correction for {looks} look{'' if looks == 1 else 's'}"
+    if numbers["since"] is None:
+        assert last.small == f"{'' if off else 'not '}clearly off zero {corrected}"
+    else:
+        assert off
+        before = re.fullmatch(rf"before {re.escape(numbers['since'])}: (.+) pp", last.small)
+        assert before
+        assert found.course is not None
+        assert found.course.since is not None
+        assert float(before[1].replace("−", "-")) == pytest.approx(100 * found.course.since.before, abs=0.0500001)
 
 
 def test_actions_are_five_at_most_and_claim_what_the_numbers_say(found: Findings, numbers: dict[str, Any]) -> None:
@@ -225,8 +252,14 @@ def test_actions_are_five_at_most_and_claim_what_the_numbers_say(found: Findings
         if action.what == "Do not report these as fine:":
             extra = int(overall(numbers) in {"unsure", "few"})
             assert listed(action.why) == kinds.count("unsure") + kinds.count("few") + extra
+        clear = kinds.count("over") + kinds.count("under")
         if action.what == "Recalibrate these too:":
-            assert listed(action.why) == kinds.count("over") + kinds.count("under") - 2
+            assert overall(numbers) not in {"over", "under"}
+            assert listed(action.why) == clear - (0 if found.curve_off else 1)
+            assert listed(action.why) > 1
+        if action.what == "Look at these by themselves:":
+            assert overall(numbers) in {"over", "under"}
+            assert listed(action.why) == clear > 1
         if action.what == "Watch these:":
             assert listed(action.why) == kinds.count("lean")
 
@@ -265,38 +298,47 @@ def test_forest_title_is_true(found: Findings, numbers: dict[str, Any]) -> None:
         kinds = [verdict(row, tolerance=numbers["tolerance"], alpha=numbers["alpha"]) for row in rows]
         clear = [row for row, kind in zip(rows, kinds, strict=True) if kind in {"over", "under"}]
         title = _titles.forest_title(one)
-        if most := re.match(r"(\d+) of (\d+) segments have a clear gap; (.+) mis-states the most rows:", title):
+        if most := re.match(r"(\d+) of (\d+) segments have a clear gap; of these (.+) mis-states the most", title):
             assert (int(most[1]), int(most[2])) == (len(clear), len(rows))
-            largest = max(abs(row["net"] or 0.0) for row in rows)
+            largest = max(abs(row["net"]) for row in clear)
+            assert named(most[3], numbers) in clear
             assert abs(named(most[3], numbers)["net"]) == pytest.approx(largest, rel=1e-12)
-        elif " is the one segment with a clear gap" in title:
-            assert len(clear) == 1
+        elif alone := re.match(r"(.+) is the one segment with a clear gap: ", title):
+            assert clear == [named(alone[1], numbers)]
         elif title.startswith("Every segment"):
             assert set(kinds) == {"within"}
         else:
+            assert not clear
+            if title == f"No segment of {one.column} has a clear gap, and none can be cleared yet":
+                assert "within" not in kinds
+                continue
             counts = re.fullmatch(
-                r"No segment of \w+ has a clear gap; (\d+) of (\d+) are within tolerance, (.+) cannot be cleared yet|"
-                r"No segment of \w+ has a clear gap; (0) of (\d+) are within tolerance, none can be cleared yet",
+                r"No segment of \w+ has a clear gap; (\d+) of (\d+) within tolerance, the others? cannot be cleared yet",
                 title,
             )
             assert counts, title
-            within, total = [int(number) for number in counts.groups() if number and number.isdigit()]
-            assert (within, total) == (kinds.count("within"), len(rows))
-            assert not clear
+            assert (int(counts[1]), int(counts[2])) == (kinds.count("within"), len(rows))
+            assert ("the other cannot" in title) is (len(rows) - kinds.count("within") == 1)
 
 
 def test_heat_title_is_true(found: Findings) -> None:
     for one in found.groupings:
         title = _titles.heat_title(one, alpha=found.alpha)
         shown = one.heat.filter("shown")
-        if widest := re.match(rf"In \w+ (.+) the gap is widest for scores of (.+): {NUMBER} pp too (high|low)", title):
-            mine = shown.filter(pl.col("segment") == widest[1])
+        if widest := re.match(rf"The widest clear gap of \w+ (.+) is at scores of (.+): {NUMBER} pp too (\w+)", title):
+            assert one.segments["verdict"][0] in {"over", "under"}
+            assert one.segments["segment"][0] == widest[1]
+            mine = shown.filter((pl.col("segment") == widest[1]) & pl.col("clear"))
             row = mine.row(int(mine["gap"].abs().arg_max() or 0), named=True)
             assert (row["range"], high(row["gap"])) == (widest[2], widest[4])
             assert is_size(widest[3], row["gap"])
-        elif counted := re.match(rf"(\d+) of (\d+) cells stands? out, where chance alone gives about {NUMBER}", title):
+        elif counted := re.match(
+            rf"(\d+) of (\d+) cells? stands? out, where chance alone gives (?:(less than one)|about {NUMBER})", title
+        ):
             assert (int(counted[1]), int(counted[2])) == (shown.filter("clear").height, shown.height)
-            assert float(counted[3]) == pytest.approx(found.alpha * shown.height, abs=0.5)
+            expected = found.alpha * shown.height
+            assert expected < 1 if counted[3] else float(counted[4]) == pytest.approx(expected, abs=0.5)
+            assert counted[4] != "0"
         else:
             assert shown.is_empty()
 
@@ -310,24 +352,28 @@ def test_panels_title_is_true(found: Findings) -> None:
             if row["segment"] in drawn_names and row["segment"] not in few:
                 outside = not row["band_low"] <= row["rate"] <= row["band_high"]
                 out[row["segment"]] = out.get(row["segment"], 0) + outside
-        title = _titles.panels_title(one, drawn_names)
-        if most := re.search(r"no other segment here in more than (\d+)", title):
-            assert max(k for name, k in out.items() if name != drawn_names[0]) == int(most[1])
+        title = _titles.panels_title(one, drawn_names, alpha=found.alpha)
+        if most := re.search(r"no other segment here in (?:more than (\d+)|any)", title):
+            assert max(k for name, k in out.items() if name != drawn_names[0]) == int(most[1] or 0) < out[drawn_names[0]]
         if own := re.match(r"\w+ (.+) is outside its band in (\d+) of", title):
             assert out[own[1]] == int(own[2])
-        if some := re.search(r"(\d+) of (\d+) segments", title):
+        if some := re.search(r"(\d+) of (\d+) segments? here ha(?:s|ve) bins outside", title):
             assert (int(some[1]), int(some[2])) == (sum(k > 0 for k in out.values()), len(out))
 
 
 def test_curve_title_is_true(found: Findings) -> None:
     title = _titles.curve_title(found.curve, name="All rows together")
     outside = found.curve.filter(~pl.col("rate").is_between("band_low", "band_high"))
-    if counted := re.match(r"All rows together: (\d+) of (\d+) bins lies? outside the band", title):
+    if counted := re.match(r"All rows together: (\d+) of (\d+) bins? lies? outside the band", title):
         assert (int(counted[1]), int(counted[2])) == (outside.height, found.curve.height)
-    else:
+        assert outside.height > 0
+    elif "right scores would put" in title:
         assert outside.is_empty()
-    if "right scores would put them" in title:
+        assert ("the one bin" in title) is (found.curve.height == 1)
         assert not found.curve.is_empty()
+    else:
+        assert title == "All rows together: there are none to draw a curve of"
+        assert found.curve.is_empty()
 
 
 def test_course_title_is_true(found: Findings, numbers: dict[str, Any]) -> None:
@@ -340,8 +386,11 @@ def test_course_title_is_true(found: Findings, numbers: dict[str, Any]) -> None:
         if period["verdict"] != "few" and (period["simultaneous_low"] > 0 or period["simultaneous_high"] < 0)
     ]
     assert title.startswith("Since") is (numbers["since"] is not None)
-    if counted := re.match(r"(\d+) of (\d+) periods stands? out, (.+?) (?:the most )?with", title):
+    if counted := re.match(r"(\d+) of (\d+) periods? stands? out, (.+?) (?:the most )?with (.+?) pp", title):
         assert (int(counted[1]), int(counted[2])) == (len(marked), len(numbers["periods"]))
-        assert counted[3] == max(marked, key=lambda period: abs(period["gap"]))["label"]
-    if title.startswith("None of"):
+        largest = max(marked, key=lambda period: abs(period["gap"]))
+        assert counted[3] == largest["label"]
+        assert float(counted[4].replace("−", "-")) == pytest.approx(100 * largest["gap"], abs=0.0500001)
+    elif numbers["since"] is None:
+        assert title in {f"None of {len(numbers['periods'])} periods stands out", "There is only one period"}
         assert not marked

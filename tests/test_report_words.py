@@ -11,6 +11,7 @@ import pytest
 
 from calframe._report import _build, _captions, _method, _sentences, _titles
 from calframe._report._findings import Findings
+from calframe._report._result import result
 from tests._report_cases import TABLES, found_in
 
 
@@ -38,7 +39,7 @@ def texts(found: Findings) -> Iterator[str]:
     for one in found.groupings:
         yield _titles.forest_title(one)
         yield _titles.heat_title(one, alpha=found.alpha)
-        yield _titles.panels_title(one, one.segments["segment"].to_list()[:12])
+        yield _titles.panels_title(one, one.segments["segment"].to_list()[:12], alpha=found.alpha)
         yield from (_captions.forest_caption(found, one), _captions.heat_caption(one), _captions.panels_caption(one))
     if found.course is not None:
         yield from (_titles.course_title(found.course), _captions.course_caption(found, found.course))
@@ -83,7 +84,7 @@ PAGES = ["no score at all", "one row", "all ones", "forty segments, all undecide
 
 @pytest.mark.parametrize("case", PAGES, ids=str)
 def test_a_page_is_made_of_every_table(case: str | int) -> None:
-    page = _build.page(found_in(case), arguments={"label": "y", "score": "p"})
+    page = _build.page(found_in(case), call="calframe.report(data)")
     for figure in page.figures().values():
         for text in (figure.title, figure.sub, figure.note or "", *(cell for row in figure.table.rows for cell in row)):
             assert not UNREADABLE.search(text.replace("–", "")), text

@@ -69,6 +69,41 @@ def test_headline_ends_with_since_when(during: float, way: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("segments", "clause"),
+    [
+        ((WEST, COAST), " (and 1 more)"),
+        ((WEST, COAST, NORTH), " (and 2 more)"),
+    ],
+)
+def test_headline_names_the_worst_alone_where_words_run_out(
+    segments: tuple[dict[str, object], ...], clause: str
+) -> None:
+    # In full it would have 36 words with "area Coast understated by 5", or more.
+    assert lead(findings(grouping("area", *segments), overall=OVERALL["over"], course=RISEN)) == (
+        f"{AVERAGE['over']}; area West is overstated by 8 percentage points{clause}, and since May 2026 the scores as "
+        "a whole run 5 points high."
+    )
+
+
+def test_headline_counts_the_clear_gaps_where_names_are_too_long() -> None:
+    names = [numbers("over", name=f"one two three {i}", gap=0.08) for i in (4, 5)]
+    found = findings(grouping("five six seven eight", *names), overall=OVERALL["over"], course=RISEN)
+    assert lead(found) == (
+        f"{AVERAGE['over']}; 2 segments have clear gaps, and since May 2026 the scores as a whole run 5 points high."
+    )
+    alone = findings(grouping("five six seven eight", names[0]), overall=OVERALL["over"], course=RISEN)
+    assert len(lead(alone).split()) <= 35
+
+
+def test_headline_counts_what_cannot_be_cleared_in_fewer_words_where_words_run_out() -> None:
+    found = findings(grouping("area", EAST, SOUTH, FINE, ISLANDS), overall=OVERALL["unsure"], course=RISEN)
+    assert lead(found) == (
+        f"{AVERAGE['unsure']}; 3 of 4 segments cannot be cleared yet, and since May 2026 the scores as a whole run 5 "
+        "points high."
+    )
+
+
 def test_headline_says_nothing_of_time_where_nothing_lasts() -> None:
     assert lead(findings(course=course(*MONTHS))) == "On average the scores are within tolerance."
 
@@ -90,24 +125,23 @@ def test_headline_sees_a_crooked_curve_under_a_right_mean(verdict: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ece", "chance", "spread", "off"),
+    ("ece", "chance", "highest", "off"),
     [
-        (0.052, 0.008, 0.002, True),
-        (0.037, 0.008, 0.002, False),  # 2.9 pp beyond chance: less than the tolerance
-        (0.139, 0.1, 0.012, True),  # 3.9 pp, 3.25 standard deviations
-        (0.133, 0.1, 0.012, False),  # 3.3 pp, 2.75 standard deviations: chance might do that
+        (0.052, 0.008, 0.014, True),
+        (0.037, 0.008, 0.014, False),  # 2.9 pp beyond chance: less than the tolerance
+        (0.139, 0.1, 0.138, True),  # 3.9 pp, more than chance does once in a thousand times
+        (0.137, 0.1, 0.138, False),  # 3.7 pp: chance might do that
     ],
 )
 def test_a_curve_is_off_only_far_beyond_chance_and_tolerance(
     ece: float,
     chance: float,
-    spread: float,
+    highest: float,
     off: bool,  # noqa: FBT001
 ) -> None:
-    found = findings(overall=numbers(ece=ece), chance=chance, chance_spread=spread)
+    found = findings(overall=numbers(ece=ece), chance=(chance, 0.9 * highest, highest))
     assert found.curve_off is off
     assert found.state == ("action needed" if off else "within tolerance")
-    assert found.chance_high == pytest.approx(chance + 1.6448536269514722 * spread)  # scipy.stats.norm.ppf(0.95)
 
 
 @pytest.mark.parametrize("overall", list(OVERALL.values()), ids=list(OVERALL))
@@ -220,14 +254,22 @@ def test_fourth_tile_sets_the_latest_period_beside_the_time_before(during: float
     )
 
 
-def test_fourth_tile_says_that_no_run_to_the_end_stands_out() -> None:
-    found = findings(course=course(("May 2026", 0.05, "over"), ("Jun 2026", 0.004, "in")))
-    assert sentences.tiles(found)[3] == Tile(
-        name="Latest period, Jun 2026", big="+0.4 pp", small="no run to the end stands out", tone="ok"
-    )
+@pytest.mark.parametrize(
+    ("gap", "state", "big", "small"),
+    [
+        (0.004, "in", "+0.4 pp", "not clearly off zero after correction for 2 looks"),
+        # Off zero, though not clearly by more than the tolerance: no shift is named.
+        (0.035, "over", "+3.5 pp", "clearly off zero after correction for 2 looks"),
+        (-0.035, "under", "−3.5 pp", "clearly off zero after correction for 2 looks"),
+    ],
+)
+def test_fourth_tile_sets_the_latest_period_beside_zero_where_no_shift_is_named(
+    gap: float, state: str, big: str, small: str
+) -> None:
+    found = findings(course=course(("May 2026", 0.05, "over"), ("Jun 2026", gap, state)))
+    assert sentences.tiles(found)[3] == Tile(name="Latest period, Jun 2026", big=big, small=small, tone="ok")
 
 
-def test_fourth_tile_does_not_deny_a_run_that_stands_out() -> None:
-    # The last period differs from zero, though not clearly by more than the tolerance: no shift is named.
-    found = findings(course=course(("May 2026", 0.004, "in"), ("Jun 2026", 0.035, "over")))
-    assert "no run to the end stands out" not in sentences.tiles(found)[3].small
+def test_fourth_tile_speaks_of_one_look_in_the_singular() -> None:
+    found = findings(course=course(("Jun 2026", 0.004, "in")))
+    assert sentences.tiles(found)[3].small == "not clearly off zero after correction for 1 look"

@@ -13,7 +13,7 @@ from calframe._report import _words as words
 
 SHARES = st.floats(0.0, 1.0)
 GAPS = st.floats(-1.0, 1.0)
-SIGNED = re.compile(r"(0\.0|[+−](?!0\.0)\d+\.\d)")
+SIGNED = re.compile(r"(0\.0|[+−](?!0\.0*$)\d+\.\d+)")
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,13 @@ SIGNED = re.compile(r"(0\.0|[+−](?!0\.0)\d+\.\d)")
     [
         (0.0773, "+7.7 pp"),
         (-0.026, "−2.6 pp"),
-        (0.0004, "0.0 pp"),
-        (-0.0004, "0.0 pp"),
+        (0.0005, "+0.1 pp"),
+        (0.0004, "+0.04 pp"),
+        (-0.0004, "−0.04 pp"),
+        (0.00031, "+0.031 pp"),
+        (0.00001, "+0.001 pp"),
+        (0.000004, "0.0 pp"),
+        (-0.000004, "0.0 pp"),
         (0.0, "0.0 pp"),
         (-0.0, "0.0 pp"),
         (1.0, "+100.0 pp"),
@@ -43,7 +48,14 @@ def test_points_without_sign_or_unit() -> None:
 def test_points_are_signed_once_and_near(value: float) -> None:
     text = words.points(value, unit=False)
     assert SIGNED.fullmatch(text)
-    assert float(text.replace("−", "-")) == pytest.approx(100 * value, abs=0.0500001)
+    rounding = 0.0500001 if abs(value) >= 0.0005 else 0.0005001
+    assert float(text.replace("−", "-")) == pytest.approx(100 * value, abs=rounding)
+
+
+@given(st.floats(0.000005, 0.0005, exclude_max=True))
+def test_tiny_points_have_two_figures_at_most(value: float) -> None:
+    figures = words.points(value, sign=False, unit=False).replace(".", "").lstrip("0")
+    assert 1 <= len(figures) <= 2
 
 
 @pytest.mark.parametrize(
@@ -55,7 +67,16 @@ def test_tolerance(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0773, "8"), (-0.0773, "8"), (0.02, "2"), (0.0196, "2"), (0.0194, "1.9"), (-0.012, "1.2"), (0.0099, "1.0")],
+    [
+        (0.0773, "8"),
+        (-0.0773, "8"),
+        (0.02, "2"),
+        (0.0196, "2"),
+        (0.0194, "1.9"),
+        (-0.012, "1.2"),
+        (0.0099, "1.0"),
+        (-0.0004, "0.04"),
+    ],
 )
 def test_whole_points(value: float, text: str) -> None:
     assert words.whole_points(value) == text
@@ -66,8 +87,10 @@ def test_whole_points(value: float, text: str) -> None:
     [
         (0.2937, "29.4%"),
         (0.0, "0.0%"),
-        (0.0001, "< 0.1%"),
-        (1e-300, "< 0.1%"),
+        (0.0004, "0.04%"),
+        (0.0001, "0.01%"),
+        (1e-7, "< 0.001%"),
+        (1e-300, "< 0.001%"),
         (0.9999, "> 99.9%"),
         (1.0, "100.0%"),
         (None, "–"),
@@ -89,7 +112,7 @@ def test_percent_is_all_or_nothing_only_where_it_is(share: float) -> None:
     ("ends", "text"),
     [
         ((-0.048, -0.004), "−4.8 to −0.4"),
-        ((-0.0001, 0.02), "0.0 to +2.0"),
+        ((-0.0001, 0.02), "−0.01 to +2.0"),
         ((None, 0.1), "–"),
         ((0.1, None), "–"),
         ((math.nan, math.nan), "–"),

@@ -7,6 +7,7 @@ from math import ceil, floor, log10
 from typing import Any, Final
 
 import polars as pl
+from polars import selectors as cs
 
 from calframe._charts._overlay import overlay
 from calframe._charts._reliability import reliability
@@ -34,9 +35,8 @@ def reliability_curves(table: pl.DataFrame, *, keys: Sequence[str], width: int) 
     altair.VConcatChart or altair.LayerChart
         See `reliability` and `overlay`.
     """
-    named = table.select(
-        pl.exclude(keys), curve=pl.concat_str([_text(key) for key in keys] or [pl.lit("")], separator=" · ")
-    )
+    others = [name for name in table.columns if name not in keys]
+    named = table.select(cs.by_name(*others)).with_columns(_curve_names(table, keys))
     bins = named.with_columns(state=_state(), description=_words())
     limit = _limit(bins)
     if bins["curve"].n_unique() > 1:
@@ -44,8 +44,18 @@ def reliability_curves(table: pl.DataFrame, *, keys: Sequence[str], width: int) 
     return standalone(reliability(bins, bins, width=width, limit=limit))
 
 
-def _text(key: str) -> pl.Expr:
-    return pl.col(key).cast(pl.String).fill_null(_MISSING)
+def _curve_names(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
+    """Return the curve of each row as text; two that read the same are told apart by a number."""
+    rows = table.select(cs.by_name(*keys)).rows() if keys else [()] * table.height
+    names: dict[tuple[Any, ...], str] = {}
+    for row in dict.fromkeys(rows):
+        name = unique = " · ".join(_MISSING if value is None else str(value) for value in row)
+        number = 1
+        while unique in names.values():
+            number += 1
+            unique = f"{name} ({number})"
+        names[row] = unique
+    return pl.Series("curve", [names[row] for row in rows], dtype=pl.String)
 
 
 def _state() -> pl.Expr:

@@ -18,6 +18,8 @@ from calframe._results import records
 TABLE_SUFFIXES = (".csv", ".parquet", ".json", ".md")
 PAGE_SUFFIXES = (".html", ".json")
 
+_MARKUP = frozenset("\\|[]`*_")  # what Markdown would act on
+
 
 def check_target(path: Path, *, suffixes: Sequence[str], sources: Sequence[str], option: str) -> None:
     """Refuse a path that cannot be written, before any work is done.
@@ -98,7 +100,7 @@ def table_text(table: pl.DataFrame, *, form: str) -> str:
 def _markdown(table: pl.DataFrame) -> str:
     rule = ["---:" if kind.is_numeric() else "---" for kind in table.dtypes]
     columns = [[_cell(value, column) for value in column] for column in table]
-    rows = [[_escaped(name) for name in table.columns], rule, *zip(*columns, strict=True)]
+    rows = [[_escaped(name_text(name)) for name in table.columns], rule, *zip(*columns, strict=True)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
@@ -109,7 +111,8 @@ def _cell(value: Any, column: pl.Series) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    marked = "".join(f"\\{char}" if char in _MARKUP else char for char in text)
+    return marked.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def file_size(path: Path) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import click
 import polars as pl
+from polars import selectors as cs
 
 Part: TypeAlias = Literal["label", "number", "by"]
 _Parser: TypeAlias = Callable[[pl.Expr], pl.Expr]
@@ -122,7 +123,7 @@ def positive_value(table: pl.LazyFrame, *, label: str, text: str | None) -> Any:
 
 
 def _text(name: str, part: Part) -> pl.Expr:
-    column = pl.col(name)
+    column = cs.by_name(name)
     if part == "by":
         return column
     trimmed = column.str.strip_chars()

@@ -12,6 +12,7 @@ from calframe._cli._cells import NULL, name_text, number_text
 from calframe._cli._grid import Column, cut, grid
 from calframe._cli._terminal import takes_style, width
 from calframe._report._sentences import headline as pill
+from calframe._report._text import printable
 from calframe._report._words import interval, points
 from calframe._results import to_polars
 from calframe._verb_report import Report
@@ -91,7 +92,7 @@ def headline(report: Report) -> str:
         The line, without a line break.
     """
     card = pill(report.findings)
-    return f"{card.symbol} {card.word}: {card.lead}"
+    return f"{card.symbol} {card.word}: {printable(card.lead)}"
 
 
 def report_view(report: Report, *, tolerance: float, alpha: float) -> str:
@@ -125,7 +126,7 @@ def _grouping(rows: pl.DataFrame, *, alpha: float) -> str:
         [
             Column(head=names[0] if rows["column"][0] else "", cells=tuple(names[1:]), key=True),
             Column(head="gap", cells=tuple(_if_judged(row, points(row["gap"])) for row in shown), right=True),
-            Column(head=f"{100 * (1 - alpha):g}% interval", cells=tuple(map(_interval, shown)), right=True),
+            Column(head=f"{100 * (1 - alpha):g}% widened", cells=tuple(map(_interval, shown)), right=True),
             Column(head="rows", cells=tuple(number_text(row["n"]) for row in shown), right=True),
             Column(head="verdict", cells=tuple(" ".join(WORDS[row["verdict"]]) for row in shown)),
         ],
@@ -133,7 +134,7 @@ def _grouping(rows: pl.DataFrame, *, alpha: float) -> str:
         style=takes_style(),
     )
     more = rows.height - len(shown)
-    return text + (f"and {more:,} more, none of them worse\n" if more else "")
+    return text + (f"and {more:,} more, further down that order\n" if more else "")
 
 
 def _interval(row: Mapping[str, Any]) -> str:

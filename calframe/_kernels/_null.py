@@ -16,6 +16,7 @@ from calframe._kernels import _special as special
 from calframe._typing import Floats
 
 _ROUNDING = 1e-9  # what sums of scores are off by, relatively, with room to spare
+_ULPS = 1e-12  # sums of scores and quotients of them are off by less
 _LEAST_CHANCE = 1e-300  # stands for 0, which nothing is divided by
 
 
@@ -82,7 +83,7 @@ def mean_absolute_deviation(size: Floats, chance: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellLaw:
-    """The law of a cell's weighted positives when the scores are right: ``centre + stretch * (K - E K)``, K Binomial.
+    """The law of a cell's weighted positives when the scores are right: ``centre + step * (K - E K)``, K Binomial.
 
     Attributes
     ----------
@@ -90,14 +91,16 @@ class CellLaw:
         The Binomial, matched to the rarer of positives and negatives.
     centre : ndarray
         Mean of the weighted positives.
+    step : ndarray
+        Weight of one positive; negative where K counts negatives.
     stretch : ndarray
-        Weight of one positive; negative where K counts negatives. Where the Binomial cannot have the variance
-        exactly, it is stretched to it.
+        By how much the spread of K must be stretched where the Binomial cannot have the variance exactly.
     """
 
     size: Floats
     chance: Floats
     centre: Floats
+    step: Floats
     stretch: Floats
 
 
@@ -123,13 +126,14 @@ def cell_law(weight: Floats, mean: Floats, variance: Floats, squared_variance: F
     stretch = np.zeros_like(weight)
     np.divide(spread, reached, out=stretch, where=reached > 0)
     stretch = np.where(np.abs(stretch - 1.0) < _ROUNDING, 1.0, np.sqrt(stretch))
-    return CellLaw(size=size, chance=chance, centre=mean, stretch=np.where(misses < hits, -1.0, 1.0) * stretch * scale)
+    step = np.where(misses < hits, -scale, scale)
+    return CellLaw(size=size, chance=chance, centre=mean, step=step, stretch=stretch)
 
 
 def chance_gap(weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats) -> Floats:
     """Return the expected distance between a cell's weighted positives and their mean; arguments as in `cell_law`."""
     law = cell_law(weight, mean, variance, squared_variance)
-    return np.abs(law.stretch) * mean_absolute_deviation(law.size, law.chance)
+    return np.abs(law.step) * law.stretch * mean_absolute_deviation(law.size, law.chance)
 
 
 def chance_spread(gap: Floats, squared_variance: Floats) -> Floats:
@@ -157,8 +161,9 @@ def central_part(
     law = cell_law(weight, mean, variance, squared_variance)
     tail = (1.0 - level) / 2.0
     ends = [_quantile(share, law.size, law.chance) for share in (tail, 1.0 - tail)]
-    rates = [(law.centre + law.stretch * (end - law.size * law.chance)) / weight for end in ends]
-    return np.clip(np.minimum(*rates), 0.0, 1.0), np.clip(np.maximum(*rates), 0.0, 1.0)
+    rates = [(law.centre + law.step * (end - law.size * law.chance)) / weight for end in ends]
+    low, high = np.minimum(*rates) - _ULPS, np.maximum(*rates) + _ULPS  # a rate on the very end lies inside
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def _quantile(share: float, size: Floats, chance: Floats) -> Floats:

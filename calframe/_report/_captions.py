@@ -50,7 +50,9 @@ def curve_aside(findings: Findings) -> tuple[tuple[str, str], ...]:
     ece = findings.overall["ece"]
     error = "There are no rows to measure."
     if ece is not None:
-        reading = "the reading is within chance" if ece <= findings.chance.high else "only what lies above that is real"
+        reading = (
+            "the reading is within chance" if ece <= findings.chance.high else "it is more than chance alone would show"
+        )
         error = (
             f"ECE {points(ece, sign=False)}. Right scores would still show about "
             f"{points(findings.chance.mean, sign=False)} "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,13 +21,14 @@ from calframe._report._words import count, interval, percent, points, pvalue, ro
 from calframe._segments import Grouping
 from calframe._verdicts import WORDS
 
-WIDE, NARROW = 952, 326
 _MOST_FOREST = 40
 _ALL_SHOWN = 20  # up to this many segments the forest shows them all, above it only those not within tolerance
 _MOST_HEAT = 20
 _MOST_PANELS = 12
 _MOST_PERIODS = 60
 _MOST_TABLE_ROWS = 500
+_OWN_NUMBER = re.compile(r"[+−]?[\d.,]+( pp)?( to [+−]?[\d.,]+)?$")  # +7.7 pp, −4.8 to −0.4
+_FORMULA_STARTS = frozenset("=+-@\t\r−")
 
 
 def forest_figure(findings: Findings, grouping: Grouping, *, number: int) -> Figure:
@@ -177,8 +179,7 @@ def text_table(columns: tuple[str, ...], body: Sequence[tuple[str, ...]]) -> Tex
         shown = [*shown, (f"… {len(body) - len(shown):,} more rows", *[""] * (len(columns) - 1))]
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(columns)
-    writer.writerows([[_plain(text) for text in row] for row in shown])
+    writer.writerows([[_plain(text) for text in row] for row in (columns, *shown)])
     return TextTable(columns=columns, rows=tuple(shown), csv=out.getvalue())
 
 
@@ -192,9 +193,7 @@ def _figure(
     note: str | None = None,
     aside: tuple[tuple[str, str], ...] = (),
 ) -> Figure:
-    return Figure(
-        id=name, title=title, sub=sub, wide=chart(WIDE), narrow=chart(NARROW), table=table, note=note, aside=aside
-    )
+    return Figure(id=name, title=title, sub=sub, draw=chart, table=table, note=note, aside=aside)
 
 
 def _segment_numbers(grouping: Grouping) -> TextTable:
@@ -266,10 +265,7 @@ def _joined(*notes: str) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """Return a cell for a spreadsheet: ASCII minus, and no leading sign that would make it a formula."""
-    plain = text.replace("−", "-")
-    return (
-        f"'{plain}"
-        if plain[:1] in {"=", "@", "\t"} or (plain[:1] in {"+", "-"} and not plain[1:2].isdigit())
-        else plain
-    )
+    """Return a cell for a spreadsheet: ASCII minus in our own numbers, no text that is taken for a formula."""
+    if _OWN_NUMBER.match(text):
+        return text.replace("−", "-")
+    return f"'{text}" if text[:1] in _FORMULA_STARTS else text

@@ -40,7 +40,8 @@ def gather(
         course = read_course(
             data, replace(roles, by=roles.by[:1]), every=every, tolerance=tolerance, alpha=alpha, engine=engine
         )
-    limit = score_limit(overall)
+    curve = curve_table(overall, None, level=1.0 - alpha).drop("segment")
+    limit = score_limit(overall, curve)
     return Findings(
         title=title,
         roles=roles,
@@ -48,7 +49,7 @@ def gather(
         alpha=alpha,
         overall=grouping(overall, alone, overall, column="", alpha=alpha).segments.row(0, named=True),
         chance=chance_error(overall),
-        curve=curve_table(overall, None, level=1.0 - alpha).drop("segment"),
+        curve=curve,
         histogram=histogram(overall, limit=limit),
         limit=limit,
         groupings=groupings,

@@ -8,6 +8,7 @@ import platform
 from importlib.metadata import version
 
 from calframe._report._findings import Findings
+from calframe._report._sentences import needed
 from calframe._report._words import count, plural, rows, tolerance
 from calframe._segments import CURVE_ROWS, ECE_BINS, HEAT_ROWS
 from calframe._verdicts import MIN_EVENTS, MIN_ROWS
@@ -101,15 +102,18 @@ def _over_time(findings: Findings) -> str:
 def _rows_text(findings: Findings) -> str:
     counts = findings.counts
     parts = [f"{rows(counts['rows'])} read", f"{count(counts['used'])} used"]
-    parts.append(f"{count(counts['missing'])} without label, score or weight")
+    parts.append(f"{count(counts['missing'])} without {needed(findings)}")
     if findings.roles.invalid == "drop":
         parts.append(f"{count(counts['invalid'])} left out as invalid")
     if findings.roles.weight is not None:
         parts.append(f"{count(counts['zero_weight'])} of weight 0")
     text = ", ".join(parts) + ". Missing segment values are a segment of their own."
     if findings.roles.weight is not None:
-        text += f" Rows are weighted by {findings.roles.weight}; intervals use (sum w)² / sum w² rows."
+        rows_used = "sum w" if findings.roles.weight_kind == "frequency" else "(sum w)² / sum w²"
+        text += f" Rows are weighted by {findings.roles.weight}; intervals and verdicts count {rows_used} rows."
     empty = [f"{grouping.column}: {', '.join(grouping.empty)}" for grouping in findings.groupings if grouping.empty]
+    if findings.roles.link == "logit":
+        text += " Scores are logits, turned into probabilities."
     return text + (f" Declared categories without rows: {'; '.join(empty)}." if empty else "")
 
 

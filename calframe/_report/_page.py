@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +51,12 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A finding as a sentence, how to read it, the chart at two widths, and its numbers."""
+    """A finding as a sentence, how to read it, the chart for a width in pixels, and its numbers."""
 
     id: str
     title: str
     sub: str
-    wide: alt.TopLevelMixin
-    narrow: alt.TopLevelMixin
+    draw: Callable[[int], alt.TopLevelMixin]
     table: TextTable
     note: str | None = None
     aside: tuple[tuple[str, str], ...] = ()

@@ -13,7 +13,7 @@ from pathlib import Path
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from calframe._charts._theme import DARK, LIGHT
+from calframe._charts._theme import DARK, LIGHT, NARROW, WIDE
 from calframe._report._escape import csv_link, script_json
 from calframe._report._page import Page, TextTable
 from calframe._report._svg import to_svg
@@ -103,6 +103,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"wide": WIDE, "narrow": NARROW}
     environment.filters |= {
         "svg": to_svg,
         "csv_link": csv_link,

@@ -7,6 +7,7 @@ import polars as pl
 from calframe._report._findings import Findings
 from calframe._report._sentences import actions, lead
 from calframe._results import SCHEMA_VERSION, json_ready
+from calframe._segments import ECE_BINS
 from calframe._typing import Json
 from calframe._version import __version__
 
@@ -30,6 +31,7 @@ def result(findings: Findings) -> Json:
                 "weight": roles.weight,
                 "time": roles.time,
             },
+            "convention": {**roles.convention(), "ece_bins": ECE_BINS, "closed": "left", "interval": "wilson"},
             "tolerance": findings.tolerance,
             "alpha": findings.alpha,
             "comparisons": findings.comparisons,
@@ -49,4 +51,5 @@ def result(findings: Findings) -> Json:
 def segment_frame(findings: Findings) -> pl.DataFrame:
     """Return the segments of all groupings as one table, the whole table first."""
     rows_ = [{"column": "", **findings.overall}, *({"column": s.column, **s.row} for s in findings.segments())]
-    return pl.DataFrame(rows_, infer_schema_length=None)
+    frame = pl.DataFrame(rows_, infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))  # numbers that no segment has

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
+from calframe._report._captions import level
 from calframe._report._findings import Findings, Segment, State
 from calframe._report._page import Action, Headline, Tile
 from calframe._report._words import (
@@ -26,7 +27,7 @@ from calframe._verdicts import CLEAR, LEANS, MIN_EVENTS, MIN_ROWS
 _MOST_ACTIONS = 5
 _MOST_WORDS, _MOST_WORDS_OF_A_NAME = 35, 4  # of the headline
 _MOST_NAMED = 5
-_MOST_MOVED = 0.7  # share of segments that must have moved for the cause to be common
+_MOST_MOVED = 0.5  # share of segments that must have moved for the cause to be common
 _MANY_MISSING = 0.05  # share of rows without label or score that deserves a line
 
 Detail: TypeAlias = Literal["full", "short", "count"]
@@ -71,6 +72,8 @@ def average(findings: Findings) -> str:
         return f"On average the scores run {whole_points(gap)} percentage points too {_high(gap)}"
     if verdict in LEANS:
         return f"On average the scores lean {whole_points(gap)} percentage points {_high(gap)}"
+    if findings.counts["used"] == 0:
+        return "There is no row that can be used"
     if verdict == "few":
         return "There are too few rows to judge even the average"
     return "Whether the scores are off on average cannot be told yet"
@@ -128,7 +131,19 @@ def actions(findings: Findings) -> tuple[Action, ...]:
     if found:
         return tuple(found[:_MOST_ACTIONS])
     why = f"All that could be judged is within {tolerance(findings.tolerance)}. Judge again when new outcomes are in."
+    out = findings.curve.filter(findings.curve["state"] != "in").height
+    if out:
+        why += (
+            f" {plural(out, 'bin')} of the curve below {'lies' if out == 1 else 'lie'} outside the band all the same."
+        )
+    if not findings.groupings:
+        why += " No segment column was given, so nothing is said about parts of the table."
     return (Action(what="Nothing to do now.", why=why),)
+
+
+def needed(findings: Findings) -> str:
+    """Return what a row must have to be used."""
+    return "label or score" if findings.roles.weight is None else "label, score or weight"
 
 
 def name_of(segment: Segment, *, words: int | None = None) -> str:
@@ -163,7 +178,7 @@ def _clear(clear: list[Segment], detail: Detail) -> str:
         return f"{text} and {name_of(others[0], words=words)} {_stated(gap)} by {whole_points(gap)}"
     if detail == "full":
         return f"{text} and {len(others)} other segments have clear gaps too"
-    return f"{text} (and {len(others)} more)"
+    return f"{text} (and {plural(len(others), 'segment')} more)"
 
 
 def _gap_tile(findings: Findings) -> Tile:
@@ -177,7 +192,7 @@ def _gap_tile(findings: Findings) -> Tile:
     return Tile(
         name="Overall gap, said − happened",
         big=points(row["gap"]),
-        small=f"{_level(findings)} CI {interval(row['gap_low'], row['gap_high'])}; {place} the {zone} tolerance",
+        small=f"{level(findings)} CI {interval(row['gap_low'], row['gap_high'])}; {place} the {zone} tolerance",
         tone=_tone(row["verdict"]),
     )
 
@@ -224,12 +239,14 @@ def _last_tile(findings: Findings) -> Tile:
         return Tile(
             name="Rows used",
             big=count(findings.counts["used"]),
-            small=f"{count(findings.counts['missing'])} more without label, score or weight",
+            small=f"{count(findings.counts['missing'])} more without {needed(findings)}",
             tone="ok",
         )
     last = course.table.row(-1, named=True)
     looks = f"after correction for {plural(course.comparisons, 'look')}"
-    small = f"not clearly off zero {looks}" if last["state"] == "in" else f"clearly off zero {looks}"
+    small = f"{'clearly' if last['state'] != 'in' else 'not clearly'} off zero {looks}"
+    if last["verdict"] == "few":
+        small = f"too few rows to judge ({rows(last['n'])})"
     tone: Tone = "ok"
     if course.since is not None:
         small = f"before {course.since.label}: {points(course.since.before)}"
@@ -262,7 +279,7 @@ def _recalibrate(findings: Findings) -> list[Action]:
 def _misstated(findings: Findings, row: dict[str, Any]) -> str:
     text = (
         f"The scores {'over' if row['gap'] > 0 else 'under'}state by {points(row['gap'], sign=False)} "
-        f"({_level(findings)} CI {interval(row['gap_low'], row['gap_high'])})"
+        f"({level(findings)} CI {interval(row['gap_low'], row['gap_high'])})"
     )
     if findings.roles.weight is not None:
         return (
@@ -293,8 +310,8 @@ def _drift(findings: Findings) -> list[Action]:
     text = f"The gap moved from {points(since.before)} to {points(since.during)}"
     if since.judged:
         moved = "rose" if since.during > since.before else "fell"
-        text += f", and it {moved} in {since.moved} of {plural(since.judged, 'segment')}"
-        if since.judged > 2 and since.moved > _MOST_MOVED * since.judged:
+        text += f", and it clearly {moved} in {since.moved} of {plural(since.judged, 'segment')}"
+        if since.moved > 2 and since.moved > _MOST_MOVED * since.judged:
             text += ", so the cause is not one segment"
     return [Action(what=f"Find out what changed in {since.label}.", why=text + ".")]
 
@@ -352,17 +369,13 @@ def _missing(findings: Findings) -> list[Action]:
     share = percent(missing / total)
     have, are = ("has", "It is") if missing == 1 else ("have", "They are")
     why = f"{are} {share} of the table and in no number here; if what is missing differs, so may the verdict."
-    return [Action(what=f"Find out why {rows(missing)} {have} no label, score or weight.", why=why)]
+    return [Action(what=f"Find out why {rows(missing)} {have} no {needed(findings)}.", why=why)]
 
 
 def _some(names: list[str]) -> str:
     if len(names) <= _MOST_NAMED:
         return listed(names)
     return f"{', '.join(names[:_MOST_NAMED])} and {len(names) - _MOST_NAMED} more"
-
-
-def _level(findings: Findings) -> str:
-    return f"{100 * (1 - findings.alpha):g}%"
 
 
 def _tone(verdict: str) -> Tone:

@@ -94,7 +94,7 @@ def panels_title(grouping: Grouping, drawn: list[str], *, alpha: float) -> str:
         if others.height and most < own["out"][0]:
             return f"{text}; no other segment here in more than {most}"
         return f"{text}; {_with_bins(some, bins.height)}" if others.height else text
-    return f"{_with_bins(some, bins.height)}; by chance about {100 * alpha:g}% of bins would be"
+    return f"{_with_bins(some, bins.height)}; by chance at most about {100 * alpha:g}% of bins would be"
 
 
 def _with_bins(some: int, total: int) -> str:
@@ -110,8 +110,10 @@ def course_title(course: Course) -> str:
         )
     marked = course.table.filter(pl.col("state") != "in")
     total = course.table.height
+    if course.comparisons == 0:
+        return f"{plural(total, 'period')}, none with rows enough to be judged"
     if not marked.height:
-        return f"None of {total} periods stands out" if total > 1 else "There is only one period"
+        return f"None of {plural(course.comparisons, 'judged period')} stands out"
     largest = marked.row(marked["gap"].abs().arg_max() or 0, named=True)
     stand = "stands" if marked.height == 1 else "stand"
     most = f"{largest['label']} the most with {points(largest['gap'])}" if marked.height > 1 else points(largest["gap"])

@@ -9,7 +9,7 @@ _LONGEST_NAME = 40
 
 
 def points(value: float | None, *, sign: bool = True, unit: bool = True) -> str:
-    """Return a fraction as percentage points: one decimal, two figures for tiny ones.
+    """Return a fraction as percentage points: one decimal, two for tiny ones.
 
     Examples
     --------
@@ -24,10 +24,10 @@ def points(value: float | None, *, sign: bool = True, unit: bool = True) -> str:
 
 
 def _size(value: float) -> str:
-    """Return one decimal, or two figures of what one decimal would make nothing; nothing below a thousandth."""
+    """Return one decimal, two where one would show nothing; below that nothing."""
     if value >= 0.05:
         return f"{value:.1f}"
-    return "0.0" if value < 0.0005 else f"{value:.4f}".rstrip("0")[:6]
+    return "0.0" if value < 0.005 else f"{value:.2f}"
 
 
 def tolerance(value: float) -> str:
@@ -59,7 +59,7 @@ def percent(value: float | None) -> str:
     Examples
     --------
     >>> percent(0.2937), percent(0.9999), percent(0.0004), percent(1e-7), percent(1.0)
-    ('29.4%', '> 99.9%', '0.04%', '< 0.001%', '100.0%')
+    ('29.4%', '> 99.9%', '0.04%', '< 0.01%', '100.0%')
     """
     if value is None or math.isnan(value):
         return "–"
@@ -67,7 +67,7 @@ def percent(value: float | None) -> str:
     if text == "100.0" and value < 1:
         return "> 99.9%"
     if value > 0 and value * 100 < 0.05:
-        return "< 0.001%" if value * 100 < 0.0005 else f"{_size(value * 100)}%"
+        return "< 0.01%" if value * 100 < 0.005 else f"{_size(value * 100)}%"
     return f"{text}%"
 
 

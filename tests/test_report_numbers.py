@@ -1,0 +1,395 @@
+"""The numbers of a report are those of `metrics`, and its bins, bars and bands those worked out one by one."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+import calframe
+from calframe._roles import Roles
+from calframe._segments import Part, read_part
+from tests._definitions import bin_of, edges_of
+from tests._findings import gathered
+from tests._tables import Maker, approx, rows
+
+FINE = 960  # score bins that a report reads, so that each edge of 15, of 24 and of 40 is one of theirs
+GRID = [float(Fraction(k, FINE)) for k in range(FINE + 1)]
+POLARS = Maker("polars")
+
+
+def near_edges() -> np.ndarray:
+    """Return every edge k / 960 and its two neighbours among the floating-point numbers."""
+    edges = np.array(GRID)
+    return np.concatenate([edges, np.nextafter(edges, 0.0), np.nextafter(edges, 1.0)])
+
+
+def table_of(seed: int, n: int = 4000) -> dict[str, Any]:
+    """Return rows with ties, edges, missing values, weights and two groupings, one of them with a missing segment."""
+    rng = np.random.default_rng(seed)
+    score = rng.choice(np.concatenate([near_edges()[1:-1], np.round(rng.random(900), 2)]), n)
+    score = np.clip(score, 0.001, 0.999)
+    columns: dict[str, Any] = {
+        "y": (rng.random(n) < 0.9 * score).astype(int).tolist(),
+        "p": score.tolist(),
+        "w": rng.choice([0.0, 0.5, 1.0, 3.0], n, p=[0.02, 0.3, 0.38, 0.3]).tolist(),
+        "area": rng.choice(["North", "South", "East", "tiny"], n, p=[0.5, 0.3, 0.19, 0.01]).tolist(),
+        "shift": rng.integers(1, 4, n).tolist(),
+    }
+    for name, share in (("y", 0.01), ("p", 0.02), ("shift", 0.05)):
+        columns[name] = [
+            None if gone else value for gone, value in zip(rng.random(n) < share, columns[name], strict=True)
+        ]
+    return columns
+
+
+# The table
+
+
+METRICS = ("rate", "mean_score", "gap", "brier", "log_loss", "ece", "ece_expected")
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_segments_have_the_numbers_of_metrics(make: Maker, weight: str | None) -> None:
+    columns = table_of(1)
+    roles = {"label": "y", "score": "p", "weight": weight}
+    found = rows(calframe.report(make(columns), by=["area", "shift"], **roles).table)
+    whole = calframe.metrics(make(columns), metrics=METRICS, confidence_level=0.95, **roles)
+    compare(found, "", ["All rows"], rows(whole), weighted=weight is not None)
+    for by in ("area", "shift"):
+        measured = rows(calframe.metrics(make(columns), by=by, metrics=METRICS, confidence_level=0.95, **roles))
+        names = ["(missing)" if key is None else str(int(key) if by == "shift" else key) for key in measured[by]]
+        compare(found, by, names, measured, weighted=weight is not None)
+
+
+def compare(
+    found: dict[str, list[Any]], column: str, names: list[str], measured: dict[str, list[Any]], *, weighted: bool
+) -> None:
+    mine = {name: i for i, (of, name) in enumerate(zip(found["column"], found["segment"], strict=True)) if of == column}
+    assert sorted(mine) == sorted(names)
+    order = [mine[name] for name in names]
+    for metric in (*METRICS, "gap_low", "gap_high"):
+        assert [found[metric][i] for i in order] == approx(measured[metric]), (column, metric)
+    for count in ("n", "n_missing"):
+        assert [found[count][i] for i in order] == measured[count]
+    weights = measured["weight_sum"] if weighted else measured["n"]
+    assert [found["weight_sum"][i] for i in order] == approx([float(w) for w in weights])
+    for i, weight, rate, gap in zip(order, weights, measured["rate"], measured["gap"], strict=True):
+        assert found["positives"][i] == pytest.approx(weight * rate, rel=1e-12)
+        assert found["net"][i] == pytest.approx(weight * gap, rel=1e-9, abs=1e-9)
+
+
+COLUMNS = {
+    "column": str, "segment": str, "n": int, "n_missing": int, "n_invalid": int, "weight_sum": float,
+    "positives": float, "rate": float, "mean_score": float, "gap": float, "gap_low": float, "gap_high": float,
+    "simultaneous_low": float, "simultaneous_high": float, "pvalue": float, "pvalue_adjusted": float, "verdict": str,
+    "net": float, "rows_needed": float, "brier": float, "log_loss": float, "ece": float, "ece_expected": float,
+}  # fmt: skip
+KINDS = {"String": str, "Int64": int, "Float64": float}
+
+
+def kinds(table: Any) -> dict[str, type]:
+    import narwhals.stable.v2 as nw
+
+    return {name: KINDS[str(kind)] for name, kind in nw.from_native(table).collect_schema().items()}
+
+
+def test_the_table_is_of_the_library_of_the_input(make: Maker) -> None:
+    found = calframe.report(make(table_of(2)), label="y", score="p", by="area").table
+    assert isinstance(found, pl.DataFrame if make.lazy else make.result)
+    assert kinds(found) == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("label", "score"),
+    [([1, 0, 1, 0], [0.9, 0.8, 0.1, 0.2]), ([None] * 4, [0.9, 0.8, 0.1, 0.2]), ([1, 1, 1, 1], [1.0] * 4)],
+    ids=["too few to judge", "nothing to measure", "one class"],
+)
+def test_columns_keep_their_types_where_they_hold_no_value(make: Maker, label: list[Any], score: list[float]) -> None:
+    found = calframe.report(make({"y": label, "p": score, "s": ["a", "a", "b", "b"]}), label="y", score="p", by="s")
+    assert kinds(found.table) == COLUMNS
+    assert rows(found.table)["pvalue"] == [None] * 3
+
+
+def test_every_library_finds_the_same(make: Maker) -> None:
+    columns = table_of(3)
+    arguments = {"label": "y", "score": "p", "by": ["area", "shift"], "weight": "w"}
+    found, expected = (calframe.report(m(columns), **arguments) for m in (make, POLARS))
+    assert rows(found.table) == {name: approx(values) for name, values in rows(expected.table).items()}
+    assert found.findings.fingerprint == expected.findings.fingerprint
+    assert (found.verdict, found.headline) == (expected.verdict, expected.headline)
+
+
+def test_rows_in_another_order_find_the_same() -> None:
+    table = pl.DataFrame(table_of(4))
+    one, two = (
+        calframe.report(t, label="y", score="p", by=["area", "shift"])
+        for t in (table, table.sample(fraction=1.0, shuffle=True, seed=0))
+    )
+    assert one.findings.fingerprint == two.findings.fingerprint
+    assert rows(one.table) == {name: approx(values) for name, values in rows(two.table).items()}
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("p", 0.5015625), ("s", "b"), ("p", None)], ids=["score bin", "segment", "missing"]
+)
+def test_the_fingerprint_is_that_of_the_counts(column: str, value: Any) -> None:
+    columns: dict[str, list[Any]] = {"y": [0, 1] * 50, "p": [0.5] * 100, "s": ["a", "b"] * 50}
+    one = gathered(pl.DataFrame(columns), by="s").fingerprint
+    columns[column] = [value, *columns[column][1:]]
+    assert gathered(pl.DataFrame(columns), by="s").fingerprint != one
+
+
+def test_an_infinite_log_loss_is_infinite() -> None:
+    table = pl.DataFrame({"y": [1, 0, 1], "p": [0.0, 0.5, 0.5]})
+    found = calframe.report(table, label="y", score="p")
+    assert found.table["log_loss"].to_list() == [float("inf")]
+    assert found.to_dict()["overall"]["log_loss"] == "Infinity"
+
+
+# The grid
+
+
+def cells(scores: Sequence[float], labels: Sequence[int], grid: Sequence[float] = GRID) -> dict[int, list[Fraction]]:
+    """Return rows, sum of scores and positives per fine bin, row by row."""
+    found: dict[int, list[Fraction]] = {}
+    for score, label in zip(scores, labels, strict=True):
+        cell = found.setdefault(bin_of(score, grid, closed="left"), [Fraction()] * 3)
+        found[bin_of(score, grid, closed="left")] = [cell[0] + 1, cell[1] + Fraction(score), cell[2] + label]
+    return dict(sorted(found.items()))
+
+
+def part_of(columns: dict[str, Any], make: Maker = POLARS, **roles: Any) -> Part:
+    chosen = Roles.from_arguments(**{"label": "y", "score": "p", **roles})
+    return read_part(make(columns), chosen, engine=None)
+
+
+def test_every_edge_of_the_grid_belongs_to_the_bin_above(make: Maker) -> None:
+    scores = near_edges()
+    part = part_of({"y": [0, 1] + [0] * (len(scores) - 2), "p": scores}, make)
+    expected = cells(scores.tolist(), [0] * len(scores))
+    assert part.bin.tolist() == list(expected)
+    assert part.cells.sums["n"].tolist() == [float(cell[0]) for cell in expected.values()]
+
+
+def test_edges_are_rounded_where_scores_are_of_single_precision(make: Maker) -> None:
+    edges = np.array(GRID, dtype=np.float32)
+    low, high = (np.nextafter(edges, np.float32(end)) for end in (0.0, 1.0))
+    scores = np.concatenate([edges, low, high])
+    part = part_of({"y": np.arange(len(scores)) % 2, "p": scores}, make)
+    expected = cells(scores.tolist(), [0] * len(scores), [float(edge) for edge in edges])
+    assert part.bin.tolist() == list(expected)
+    assert part.cells.sums["n"].tolist() == [float(cell[0]) for cell in expected.values()]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_fifteen_bins_of_the_grid_are_those_of_metrics(kind: type) -> None:
+    rng = np.random.default_rng(5)
+    scores = near_edges().astype(kind)
+    table = pl.DataFrame({"y": (rng.random(len(scores)) < 0.4).astype(int), "p": scores})
+    found = calframe.report(table, label="y", score="p").table
+    measured = calframe.metrics(table, label="y", score="p", metrics=["ece", "ece_expected"], bins=15)
+    assert found["ece"][0] == pytest.approx(measured["ece"][0], rel=1e-12)
+    assert found["ece_expected"][0] == pytest.approx(measured["ece_expected"][0], rel=1e-12)
+
+
+# Curves: bins of about equal size
+
+
+def curve_by_hand(scores: Sequence[float], labels: Sequence[int]) -> list[tuple[int, float, float]]:
+    """Return (rows, mean score, rate) of the bins floor(M (rows before + half a cell) / total), each cell whole."""
+    count = min(max(len(scores) // 120, 3), 15)
+    bins: dict[int, list[Fraction]] = {}
+    before = Fraction()
+    for n, score, label in cells(scores, labels).values():
+        place = int(count * (before + n / 2) / len(scores))
+        total = bins.get(place, [Fraction()] * 3)
+        bins[place] = [total[0] + n, total[1] + score, total[2] + label]
+        before += n
+    return [(int(n), float(score / n), float(label / n)) for n, score, label in bins.values()]
+
+
+SHAPES = {
+    "continuous": lambda rng, n: rng.random(n),
+    "tenths": lambda rng, n: np.round(rng.random(n), 1),
+    "two heaps": lambda rng, n: np.where(rng.random(n) < 0.7, 0.2, rng.random(n)),
+    "edges": lambda rng, n: rng.choice(near_edges(), n),
+    "tiny": lambda rng, n: rng.random(n) ** 4 / 50,
+    "equal": lambda _, n: np.full(n, 0.3),
+}
+
+
+@pytest.mark.parametrize("n", [7, 361, 1000, 5000])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_curves_have_bins_of_about_equal_size(shape: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    scores = SHAPES[shape](rng, n)
+    labels = (rng.random(n) < scores).astype(int)
+    found = gathered(pl.DataFrame({"y": labels, "p": scores})).curve
+    expected = curve_by_hand(scores.tolist(), labels.tolist())
+    assert found["n"].to_list() == [n for n, _, _ in expected]
+    assert found["mean_score"].to_list() == approx([score for _, score, _ in expected])
+    assert found["rate"].to_list() == approx([rate for _, _, rate in expected])
+
+
+@pytest.mark.parametrize("shape", ["tenths", "two heaps", "edges", "equal"])
+def test_equal_scores_are_never_split(shape: str) -> None:
+    rng = np.random.default_rng(11)
+    scores = SHAPES[shape](rng, 3000)
+    table = pl.DataFrame({"y": rng.integers(0, 2, 3000), "p": scores, "s": rng.choice(["a", "b"], 3000)})
+    found = gathered(table, by="s")
+    curves = [(found.curve, table)] + [
+        (found.groupings[0].curves.filter(pl.col("segment") == name), table.filter(pl.col("s") == name))
+        for name in ("a", "b")
+    ]
+    for curve, part in curves:
+        ends = np.cumsum(part["p"].value_counts().sort("p")["count"].to_numpy())
+        assert set(np.cumsum(curve["n"].to_numpy())) <= set(ends)
+
+
+def test_doubling_every_row_changes_no_curve_but_its_counts() -> None:
+    rng = np.random.default_rng(12)
+    table = pl.DataFrame({"y": rng.integers(0, 2, 4000), "p": rng.choice(near_edges(), 4000), "w": [2.0] * 4000})
+    heavy, twice = gathered(table, weight="w").curve, gathered(pl.concat([table, table])).curve
+    assert heavy["n"].to_list() == [n // 2 for n in twice["n"]]
+    for name in ("mean_score", "rate", "gap"):
+        assert heavy[name].to_list() == approx(twice[name].to_list())
+
+
+@pytest.mark.parametrize("score", [0.003, 0.02, 0.3, 0.5, 0.7, 0.98, 0.999])
+@pytest.mark.parametrize("alpha", [0.05, 0.1])
+def test_bands_are_the_central_part_of_the_binomial(score: float, alpha: float) -> None:
+    # One score a bin: ten bins of 400 rows; the rate of right scores is Binomial(400, score) / 400.
+    others = [0.1 * k + 0.05 for k in range(10)]
+    scores = np.repeat(sorted([score, *others[:9]]), 400)
+    labels = (np.random.default_rng(1).random(4000) < scores).astype(int)
+    curve = gathered(pl.DataFrame({"y": labels, "p": scores}), alpha=alpha).curve
+    assert curve["n"].to_list() == [400] * 10
+    for row in curve.iter_rows(named=True):
+        mean = row["mean_score"]
+        ends = stats.binom.ppf([alpha / 2, 1 - alpha / 2], 400, mean) / 400
+        assert (row["band_low"], row["band_high"]) == pytest.approx(tuple(ends), abs=1e-12)
+        low, high = proportion_confint(400 * row["rate"], 400, alpha=alpha, method="wilson")
+        assert (row["rate_low"], row["rate_high"]) == pytest.approx((low, high), abs=1e-12)
+        outside = "over" if row["rate"] < row["band_low"] else "under" if row["rate"] > row["band_high"] else "in"
+        assert row["state"] == outside
+
+
+def test_bands_of_unequal_scores_are_within_a_row_of_the_exact_law() -> None:
+    rng = np.random.default_rng(13)
+    scores = np.sort(rng.beta(0.8, 1.6, 1500))
+    curve = gathered(pl.DataFrame({"y": (rng.random(1500) < scores).astype(int), "p": scores})).curve
+    ends = np.cumsum([0, *curve["n"]])
+    for (first, last), row in zip(pairwise(ends), curve.iter_rows(named=True), strict=True):
+        law = np.ones(1)  # of the positives of the bin: its Bernoulli laws one after the other
+        for score in scores[first:last]:
+            law = np.convolve(law, [1.0 - score, score])
+        cumulated = np.cumsum(law)
+        low, high = (int(np.searchsorted(cumulated, share)) for share in (0.025, 0.975))
+        assert row["band_low"] * row["n"] == pytest.approx(low, abs=1.001)
+        assert row["band_high"] * row["n"] == pytest.approx(high, abs=1.001)
+
+
+# Histogram and axes
+
+
+LIMITS = [0.025, 0.05, 0.1, 0.2, 1.0]
+
+
+def limit_by_hand(scores: Sequence[float]) -> float:
+    """Return the first limit above the fine bin in which the 99.5th percentile of the rows lies."""
+    ordered = sorted(scores)
+    nearly_all = ordered[-(-995 * len(ordered) // 1000) - 1]
+    upper = GRID[bin_of(nearly_all, GRID, closed="left") + 1]
+    return next(limit for limit in LIMITS if upper <= limit)
+
+
+@pytest.mark.parametrize("top", [0.02, 0.025, 0.04, 0.09, 0.1, 0.15, 0.21, 0.5, 1.0])
+def test_histogram_counts_rows_bar_by_bar(make: Maker, top: float) -> None:
+    rng = np.random.default_rng(int(1000 * top))
+    scores = np.concatenate([rng.uniform(0.0, top, 2900), rng.choice([e for e in near_edges() if e <= top], 100)])
+    found = gathered(make({"y": [0, 1] * 1500, "p": scores}))
+    limit = limit_by_hand(scores.tolist())
+    assert found.limit == limit
+    edges = [float(Fraction(str(limit)) * k / 24) for k in range(25)]
+    expected = [0] * 24
+    for score in scores.tolist():
+        expected[min(bin_of(score, GRID, closed="left") // round(40 * limit), 23)] += 1
+    assert found.histogram["n"].to_list() == expected
+    assert sum(expected) == 3000
+    assert found.histogram["lower"].to_list() == approx(edges[:-1])
+    assert found.histogram["upper"].to_list() == approx(edges[1:])
+
+
+@pytest.mark.parametrize(("top", "limit"), [(0.02, 0.025), (1.0, 1.0)])
+def test_histogram_of_uniform_scores_is_flat_up_to_chance(top: float, limit: float) -> None:
+    n = 24_000
+    scores = np.random.default_rng(3).uniform(0.0, top, n)
+    histogram = gathered(pl.DataFrame({"y": [0, 1] * (n // 2), "p": scores})).histogram
+    width = limit / 24
+    for lower, upper, count in histogram.iter_rows():
+        inside = max(min(upper, top) - lower, 0.0) / width
+        low, high = stats.binom.ppf([1e-6, 1 - 1e-6], n, inside * width / top)
+        assert low <= count <= high
+
+
+def test_the_last_bar_holds_the_rest() -> None:
+    table = pl.DataFrame({"y": [0] * 995 + [1] * 5, "p": [0.01] * 995 + [0.9] * 5})
+    found = gathered(table)
+    assert found.limit == 0.025
+    assert found.histogram["n"].to_list()[-1] == 5
+    assert found.histogram["n"].sum() == 1000
+
+
+# Heatmap
+
+
+def ranges_by_hand(scores: Sequence[float]) -> list[int]:
+    """Return the first fine bin of each of eight ranges of about equal size, each cell whole."""
+    firsts, before = {}, Fraction()
+    for place, (n, _, _) in cells(scores, [0] * len(scores)).items():
+        firsts.setdefault(int(8 * (before + n / 2) / len(scores)), place)
+        before += n
+    return list(firsts.values())
+
+
+def test_heatmap_cells_hold_the_rows_of_their_range() -> None:
+    rng = np.random.default_rng(21)
+    scores = np.where(rng.random(4000) < 0.2, 0.35, rng.beta(1.2, 2.5, 4000))
+    names = rng.choice(["a", "b", "small"], 4000, p=[0.6, 0.38, 0.02])
+    labels = (rng.random(4000) < np.where(names == "a", scores, 0.7 * scores)).astype(int)
+    [found] = gathered(pl.DataFrame({"y": labels, "p": scores, "s": names}), by="s").groupings
+    starts = [GRID[first] for first in ranges_by_hand(scores.tolist())]
+    place = np.array([bisect_left(starts, np.nextafter(score, 2.0)) - 1 for score in scores])
+    assert len(found.ranges) == len(starts)
+    assert [float(text.split("–")[0]) for text in found.ranges] == pytest.approx(
+        [100 * start for start in starts], abs=0.0500001
+    )
+    heat = {(row["segment"], row["range"]): row for row in found.heat.iter_rows(named=True)}
+    for name in ("a", "b", "small"):
+        for i, text in enumerate(found.ranges):
+            mine = (names == name) & (place == i)
+            if not mine.any():
+                assert (name, text) not in heat
+                continue
+            row, n = heat[name, text], int(mine.sum())
+            score, rate = scores[mine].mean(), labels[mine].mean()
+            assert row["n"] == n
+            assert row["gap"] == pytest.approx(score - rate, abs=1e-12)
+            assert row["shown"] is (n >= 50)
+            pvalue = 2 * stats.norm.sf(abs(score - rate) / np.sqrt(score * (1 - score) / n))
+            assert row["clear"] is (n >= 50 and bool(pvalue < 0.05))
+    assert any(row["clear"] for row in heat.values())
+
+
+def test_edges_of_the_package_and_of_the_tests_are_the_same_numbers() -> None:
+    assert edges_of(FINE) == GRID
+    assert [GRID[64 * k] for k in range(16)] == edges_of(15)
