@@ -84,7 +84,7 @@ def interval(low: float | None, high: float | None) -> str:
     return f"{points(low, unit=False)} to {points(high, unit=False)}"
 
 
-def count(value: float) -> str:
+def count(value: float | None) -> str:
     """Return a number of rows.
 
     Examples
@@ -92,7 +92,7 @@ def count(value: float) -> str:
     >>> count(3566)
     '3,566'
     """
-    return f"{value:,.0f}"
+    return "–" if value is None else f"{value:,.0f}"
 
 
 def signed_count(value: float | None) -> str:
