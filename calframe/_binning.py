@@ -12,6 +12,9 @@ import numpy as np
 from calframe._errors import ArgumentError
 from calframe._typing import Closed, Floats
 
+_MOST_BINS = 100_000  # more make no bins any more, and would fill the memory
+_BRANCHES = 32
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bins:
@@ -34,7 +37,7 @@ class Bins:
     @classmethod
     def from_argument(cls, bins: int | Sequence[float], *, closed: Closed) -> Self:
         """Read the ``bins=`` argument: a number of uniform bins or a list of edges."""
-        if closed not in ("left", "right"):
+        if not isinstance(closed, str) or closed not in ("left", "right"):
             raise ArgumentError.from_choice("closed", closed, ("left", "right"))
         given: Any = bins  # what users pass is not always what the annotation says
         if isinstance(given, int | np.integer) and not isinstance(given, bool):
@@ -47,8 +50,8 @@ class Bins:
     @classmethod
     def of_count(cls, count: int, *, closed: Closed) -> Self:
         """Make `count` bins of equal width on [0, 1]."""
-        if count < 1:
-            msg = f"bins must be at least 1; got {count}."
+        if not 1 <= count <= _MOST_BINS:
+            msg = f"bins must be a number from 1 to {_MOST_BINS:,}; got {count if abs(count) < 1e15 else 'more'}."
             raise ArgumentError(msg)
         return cls(edges=tuple(k / count for k in range(count + 1)), uniform=True, closed=closed)
 
@@ -57,7 +60,7 @@ class Bins:
         """Make bins between the given edges."""
         try:
             values = tuple(float(edge) for edge in edges)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             msg = f"bins as edges must be a list of numbers; got {edges!r}."
             raise ArgumentError(msg) from error
         if len(values) < 2 or not np.all(np.isfinite(values)) or not np.all(np.diff(values) > 0):
@@ -116,7 +119,7 @@ class Bins:
     def _by_comparison(self, score: nw.Expr, *, narrow: nw.Expr | bool) -> nw.Expr:
         inner = [_edge(edge, narrow=narrow) for edge in self.edges[1:-1]]
         passed = [(score >= edge if self.closed == "left" else score > edge).cast(nw.Int32) for edge in inner]
-        return nw.sum_horizontal(*passed) if passed else (score * 0.0).cast(nw.Int32)
+        return _added(passed) if passed else (score * 0.0).cast(nw.Int32)
 
 
 def product_is_exact(count: int, *, closed: Closed) -> bool:
@@ -134,6 +137,13 @@ def product_is_exact(count: int, *, closed: Closed) -> bool:
     if closed == "left":
         return bool(np.all(edge * count >= k) and np.all(np.nextafter(edge, 0.0) * count < k))
     return bool(np.all(edge * count <= k) and np.all(np.nextafter(edge, 1.0) * count > k))
+
+
+def _added(terms: list[nw.Expr]) -> nw.Expr:
+    """Return the sum of many terms as a flat tree: some engines recurse into each term of a long one."""
+    while len(terms) > 1:
+        terms = [nw.sum_horizontal(*terms[i : i + _BRANCHES]) for i in range(0, len(terms), _BRANCHES)]
+    return terms[0]
 
 
 def _edge(edge: float, *, narrow: nw.Expr | bool) -> Any:

@@ -133,6 +133,7 @@ def _row(table: Table, clip: float | None) -> Row:
     else:
         surprise = nw.when(chance > 0.0).then(chance).otherwise(1.0).log() * -1.0
     return Row(
+        used=nw.col("_cf_n"),
         score=nw.col("_cf_p"),
         label=nw.col("_cf_y"),
         chance=chance,
@@ -164,13 +165,13 @@ def _starts(cells: nw.DataFrame[Any], keys: Sequence[str]) -> Ints:
 def changes(column: nw.Series[Any]) -> Bools:
     """Return whether each value of a sorted column differs from the one before it; two nulls do not.
 
-    Values are compared as Python objects: libraries that shift a column turn whole numbers into floats.
+    Compared by the library itself: as Python objects, times would lose their nanoseconds.
     """
+    if column.implementation.is_polars():
+        return np.asarray(np.diff(column.to_native().rle_id().to_numpy()) != 0, dtype=np.bool_)
     missing = np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
-    values = np.empty(len(missing), dtype=object)
-    values[:] = column.to_list()
-    values[missing] = None
-    return np.asarray(values[1:] != values[:-1], dtype=np.bool_)
+    differs = np.asarray((column != column.shift(1)).fill_null(value=False).to_numpy(), dtype=np.bool_)
+    return np.asarray((missing[1:] != missing[:-1]) | (differs[1:] & ~missing[1:]), dtype=np.bool_)
 
 
 def _numbers(cells: nw.DataFrame[Any], names: set[str]) -> dict[str, Floats]:

@@ -13,6 +13,7 @@ from calframe._errors import LabelError
 
 _LabelMode: TypeAlias = Literal["boolean", "numbers", "values"]
 _SHOWN_VALUES = 5
+_LARGEST_WHOLE = 2.0**53  # from here on whole numbers are no longer told apart
 MOST_VALUES = 50  # distinct labels fetched to describe a column
 
 
@@ -139,13 +140,20 @@ _PLAIN: tuple[set[float], ...] = (
 
 def _number(positive: Any, column: str) -> float:
     try:
-        return float(positive)
-    except (TypeError, ValueError) as error:
+        number = float(positive)
+    except (TypeError, ValueError, OverflowError) as error:
         msg = (
             f"positive={positive!r} does not occur in label column {column!r}, which holds numbers; give one of its "
             "values."
         )
         raise LabelError(msg) from error
+    if abs(number) >= _LARGEST_WHOLE:
+        msg = (
+            f"label column {column!r} holds numbers too long to be compared as such; cast it to text, and positive= "
+            "too."
+        )
+        raise LabelError(msg)
+    return number
 
 
 def _plain(value: Any) -> Any:

@@ -19,20 +19,20 @@ def check_level(level: Any, *, required: bool = False) -> None:
     if level is None and not required:
         return
     if not (is_real(level) and 0.0 < level < 1.0):
-        hint = f" For {level:g} percent pass {level / 100:g}." if is_real(level) and 1.0 <= level < 100.0 else ""
+        hint = f" For {level:g} percent pass {level / 100:g}." if is_real(level) and 1.0 < level < 100.0 else ""
         msg = f"confidence_level must lie between 0 and 1, for example 0.95; got {level!r}.{hint}"
         raise ArgumentError(msg)
 
 
-def check_strategy(strategy: str) -> None:
+def check_strategy(strategy: Any) -> None:
     """Raise unless `strategy` is known."""
-    if strategy not in get_args(Strategy):
+    if not isinstance(strategy, str) or strategy not in get_args(Strategy):
         raise ArgumentError.from_choice("strategy", strategy, get_args(Strategy))
 
 
-def check_interval(interval: str | None, level: float | None) -> None:
+def check_interval(interval: Any, level: float | None) -> None:
     """Raise unless the interval of a rate is known, and a level is given for it."""
-    if interval is not None and interval not in get_args(RateInterval):
+    if interval is not None and (not isinstance(interval, str) or interval not in get_args(RateInterval)):
         raise ArgumentError.from_choice("interval", interval, get_args(RateInterval))
     if interval is not None and level is None:
         msg = f"interval={interval!r} needs confidence_level=, for example 0.95."
@@ -41,6 +41,6 @@ def check_interval(interval: str | None, level: float | None) -> None:
 
 def check_clip(clip: float | None) -> None:
     """Raise unless `clip` is a small distance from 0 and 1."""
-    if clip is not None and not (is_real(clip) and 0.0 < clip < 0.5):
-        msg = f"clip must lie between 0 and 0.5, for example 1e-15; got {clip!r}."
+    if clip is not None and not (is_real(clip) and 0.0 < clip < 0.5 and 1.0 - clip < 1.0):
+        msg = f"clip must lie between 2e-16 and 0.5, for example 1e-15; got {clip!r}."
         raise ArgumentError(msg)

@@ -38,6 +38,8 @@ class Row:
 
     Attributes
     ----------
+    used : narwhals.Expr
+        1 for a row that is used, else 0.
     score, label : narwhals.Expr
         Probability and 0/1 label; both 0 for a row that is not used.
     chance, surprise : narwhals.Expr
@@ -48,6 +50,7 @@ class Row:
         Whether weight 2 is the row twice in variances too.
     """
 
+    used: nw.Expr
     score: nw.Expr
     label: nw.Expr
     chance: nw.Expr
@@ -66,6 +69,10 @@ class Row:
         return self.weight * value if self.frequency else self.weight * self.weight * value
 
 
+def _right_side(row: Row) -> nw.Expr:
+    return (row.score >= 0.5) == (row.label == 1.0)
+
+
 Term: TypeAlias = Callable[[Row], nw.Expr]
 
 TERMS: Mapping[str, Term] = {
@@ -77,13 +84,13 @@ TERMS: Mapping[str, Term] = {
     "fourth": lambda row: row.times((row.score - row.label) ** 4),
     "variance": lambda row: row.times(row.score * (1.0 - row.score)),
     "w2_variance": lambda row: row.squared(row.score * (1.0 - row.score)),
-    "centred": lambda row: row.times(row.score - 0.5),
-    "centred_square": lambda row: row.times((row.score - 0.5) ** 2),
-    "right": lambda row: row.times(((row.score >= 0.5) == (row.label == 1.0)).cast(nw.Int8).cast(nw.Float64)),
+    "centred": lambda row: row.times((row.score - 0.5) * row.used),
+    "centred_square": lambda row: row.times((row.score - 0.5) * (row.score - 0.5) * row.used),
+    "right": lambda row: row.times(nw.when(_right_side(row)).then(row.used).otherwise(0.0)),
     "surprise": lambda row: row.times(row.surprise),
     "impossible": lambda row: nw.when(row.chance <= 0.0).then(1.0).otherwise(0.0),
 }
-"""Row terms by name. ``n`` (used rows) and ``w`` (their weight) are always there."""
+"""Row terms by name; each is 0 on a row that is not used. ``n`` (used rows) and ``w`` (their weight) are always there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -265,11 +265,9 @@ def _row_columns(table: Table) -> dict[str, nw.Expr]:
     if roles.invalid == "drop":
         columns["_cf_invalid"] = _as_number(wrong)
     other = table.label.other(label)
-    if other is not None:  # whether or not the row is used: what a label means does not depend on its score
-        columns |= {
-            "_cf_other": other,
-            "_cf_positive": _as_number(table.label.present(label) & table.label.is_positive(label)),
-        }
+    if other is not None:
+        named = _labelled(table) & table.label.is_positive(label)
+        columns |= {"_cf_other": nw.when(_labelled(table)).then(other), "_cf_positive": _as_number(named)}
     fault = _fault(table, used=used, wrong=wrong)
     return columns if fault is None else columns | {"_cf_fault": fault}
 
@@ -283,12 +281,17 @@ def _fault(table: Table, *, used: nw.Expr, wrong: nw.Expr) -> nw.Expr | None:
     fault: nw.Expr | None = None
     if unusual is not None:
         minus = nw.when(label == -1.0).then(_as_number(used)).otherwise(FAULT)
-        odd = table.label.present(label) & unusual  # whether or not the row has a score
-        fault = nw.when(odd).then(minus).otherwise(0.0)
+        fault = nw.when(_labelled(table) & unusual).then(minus).otherwise(0.0)
     if not found:
         return fault
     either = nw.any_horizontal(*found, ignore_nulls=True) if len(found) > 1 else found[0]
     return nw.when(either).then(FAULT).otherwise(0.0 if fault is None else fault)
+
+
+def _labelled(table: Table) -> nw.Expr:
+    """Return the rows whose label counts: what labels mean does not depend on scores, but weight 0 is no row."""
+    present = table.label.present(nw.col("_cf_label"))
+    return present & ~(nw.col("_cf_w") == 0.0) if table.weighted else present
 
 
 def _as_number(condition: nw.Expr) -> nw.Expr:

@@ -112,14 +112,16 @@ def grouping(
     )
 
 
-def course(*periods: tuple[str, float, str], since: Since | None = None, undated: int = 0) -> Course:
-    """Return a course of (label, gap, state), 1,000 rows a period."""
+def course(
+    *periods: tuple[str, float, str], since: Since | None = None, undated: int = 0, few: tuple[str, ...] = ()
+) -> Course:
+    """Return a course of (label, gap, state), 1,000 rows a period; those that are `few` have 60 and are not judged."""
     table = pl.DataFrame(
         [
             {
                 "period": label,
                 "label": label,
-                "n": 1000,
+                "n": 60 if label in few else 1000,
                 "rate": 0.3,
                 "mean_score": 0.3 + gap,
                 "gap": gap,
@@ -128,12 +130,13 @@ def course(*periods: tuple[str, float, str], since: Since | None = None, undated
                 "simultaneous_low": gap - 0.03,
                 "simultaneous_high": gap + 0.03,
                 "state": state,
-                "verdict": "unsure",
+                "verdict": "few" if label in few else "unsure",
             }
             for label, gap, state in periods
         ]
     )
-    return Course(every="1mo", zone=None, table=table, comparisons=table.height, undated=undated, since=since)
+    judged = table.height - len(few)
+    return Course(every="1mo", zone=None, table=table, comparisons=judged, undated=undated, since=since)
 
 
 def run(label: str, *, before: float, during: float, moved: int = 0, judged: int = 0) -> Since:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import polars as pl
 import pytest
 
 from calframe._report import _sentences as sentences
 from calframe._report._page import Action
-from tests._findings import course, findings, grouping, numbers, run
+from tests._findings import bins, course, findings, grouping, numbers, run
 from tests._segments_by_hand import (
     COAST,
     EAST,
@@ -131,15 +134,22 @@ def test_clear_gaps_under_a_crooked_whole_are_recalibrated_too() -> None:
         (run("May 2026", before=0.001, during=0.0495), "The gap moved from +0.1 pp to +5.0 pp."),
         (
             run("May 2026", before=0.001, during=0.0495, moved=1, judged=2),
-            "The gap moved from +0.1 pp to +5.0 pp, and it rose in 1 of 2 segments.",
+            "The gap moved from +0.1 pp to +5.0 pp, and it clearly rose in 1 of 2 segments.",
         ),
         (
             run("May 2026", before=-0.011, during=-0.062, moved=5, judged=6),
-            "The gap moved from −1.1 pp to −6.2 pp, and it fell in 5 of 6 segments, so the cause is not one segment.",
+            (
+                "The gap moved from −1.1 pp to −6.2 pp, and it clearly fell in 5 of 6 segments, so the cause is not "
+                "one segment."
+            ),
         ),
         (
-            run("May 2026", before=-0.011, during=-0.062, moved=4, judged=6),
-            "The gap moved from −1.1 pp to −6.2 pp, and it fell in 4 of 6 segments.",
+            run("May 2026", before=-0.011, during=-0.062, moved=3, judged=6),
+            "The gap moved from −1.1 pp to −6.2 pp, and it clearly fell in 3 of 6 segments.",
+        ),
+        (
+            run("May 2026", before=-0.011, during=-0.062, moved=2, judged=2),
+            "The gap moved from −1.1 pp to −6.2 pp, and it clearly fell in 2 of 2 segments.",
         ),
     ],
 )
@@ -209,7 +219,7 @@ def test_the_undecided_are_named_up_to_five_and_the_whole_first() -> None:
 def test_many_missing_rows_deserve_a_line(missing: int, asked: bool) -> None:  # noqa: FBT001
     found = sentences.actions(findings(missing=missing))  # 5 % of all rows is 526.3
     line = Action(
-        what="Find out why 527 rows have no label, score or weight.",
+        what="Find out why 527 rows have no label or score.",
         why=("They are 5.0% of the table and in no number here; if what is missing differs, so may the verdict."),
     )
     assert (line in found) is asked
@@ -218,9 +228,11 @@ def test_many_missing_rows_deserve_a_line(missing: int, asked: bool) -> None:  #
 def test_one_missing_row_is_one_row() -> None:
     [action] = sentences.actions(findings(overall=numbers(n=9, gap=0.0), missing=1))
     assert action == Action(
-        what="Find out why 1 row has no label, score or weight.",
+        what="Find out why 1 row has no label or score.",
         why="It is 10.0% of the table and in no number here; if what is missing differs, so may the verdict.",
     )
+    [action] = sentences.actions(findings(overall=numbers(n=9, gap=0.0), missing=1, weight="w"))
+    assert action.what == "Find out why 1 row has no label, score or weight."
 
 
 def test_nothing_to_do_is_said_only_where_there_is_nothing() -> None:
@@ -230,6 +242,28 @@ def test_nothing_to_do_is_said_only_where_there_is_nothing() -> None:
             why="All that could be judged is within ±3 pp. Judge again when new outcomes are in.",
         ),
     )
+    assert sentences.actions(findings()) == (
+        Action(
+            what="Nothing to do now.",
+            why=(
+                "All that could be judged is within ±3 pp. Judge again when new outcomes are in. No segment column was "
+                "given, so nothing is said about parts of the table."
+            ),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        (1, " 1 bin of the curve below lies outside the band all the same."),
+        (2, " 2 bins of the curve below lie outside the band all the same."),
+    ],
+)
+def test_bins_outside_the_band_are_named_even_if_nothing_is_to_be_done(out: int, said: str) -> None:
+    curve = pl.DataFrame(bins("All rows", out=out, of=15)).drop("segment")
+    [action] = sentences.actions(replace(findings(grouping("area", FINE)), curve=curve))
+    assert action.why == f"All that could be judged is within ±3 pp. Judge again when new outcomes are in.{said}"
 
 
 def test_there_are_five_lines_at_most() -> None:

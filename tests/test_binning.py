@@ -36,8 +36,9 @@ def test_edges_are_the_nearest_numbers_to_their_fractions() -> None:
 
 @pytest.mark.parametrize("closed", ["left", "right"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scores_on_and_beside_every_edge(make: Maker, dtype: str, closed: Any) -> None:
-    single = dtype == "float32"
+@pytest.mark.parametrize("library", ["polars", "polars[lazy]", "pyarrow", "duckdb"])  # pandas tables run on polars
+def test_scores_on_and_beside_every_edge(library: str, dtype: str, closed: Any) -> None:
+    make, single = Maker(library), dtype == "float32"
     scores, wanted = {}, {}
     for count in COUNTS:
         edges = edges_of(count, single=single)

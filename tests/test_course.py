@@ -63,12 +63,38 @@ def test_a_run_downwards_is_named_too() -> None:
         [HIGH] * 8,  # off all the time, so not since anything
         [*[STEADY] * 6, (2000, 0.465), (2000, 0.465)],  # marked, but not clearly beyond the tolerance
         [*[STEADY] * 7, (60, 0.1)],  # too few rows to judge the last period
-        [*[STEADY] * 4, HIGH, HIGH, (60, 0.1)],
+        [*[STEADY] * 5, HIGH, (60, 0.1), STEADY],
     ],
-    ids=["steady", "over again", "always", "inside the tolerance", "few rows", "few rows after a run"],
+    ids=["steady", "over again", "always", "inside the tolerance", "few rows", "over again after few rows"],
 )
 def test_no_shift_is_named_without_a_clear_run_to_the_end(periods: list[tuple[int, float]]) -> None:
     assert course_of(exact(*periods)).since is None
+
+
+def test_a_period_that_has_just_begun_does_not_end_a_run() -> None:
+    found = course_of(exact(*[STEADY] * 4, HIGH, HIGH, (60, 0.5)))
+    assert found.table["verdict"].to_list()[-1] == "few"
+    assert found.since is not None
+    assert found.since.label == "May 2024"
+    # of 4,060 rows: 4,000 six points too high, 60 right
+    assert (found.since.before, found.since.during) == pytest.approx((0.0, 240 / 4060), abs=1e-12)
+
+
+@pytest.mark.parametrize(("months", "label"), [([5, 8], "May 2024"), ([5, 9], "Sep 2024"), ([4, 6, 9], "Apr 2024")])
+def test_a_long_time_without_rows_ends_a_run(months: list[int], label: str) -> None:
+    # Ten points too high in these months, right in January to March, nothing in between: a run goes on over three
+    # times the longest month at most, which is 93 days.
+    table = exact(*[STEADY] * 3, *[(2000, 0.4)] * 6)
+    found = course_of(table.filter(pl.col("day").dt.month().is_in([1, 2, 3, *months])))
+    assert found.since is not None
+    assert found.since.label == label
+
+
+def test_a_period_in_which_nothing_happens_is_news() -> None:
+    found = course_of(exact(*[(2000, 0.1)] * 6, (400, 0.0), (400, 0.0), score=0.1))
+    assert found.table["verdict"].to_list()[6:] == ["over", "over"]
+    assert found.since is not None
+    assert found.since.label == "Jul 2024"
 
 
 def test_a_run_is_one_way() -> None:
@@ -133,11 +159,18 @@ def test_marks_hold_over_all_periods_together() -> None:
 
 
 def test_periods_with_few_rows_are_shown_but_not_judged() -> None:
-    found = course_of(exact(*[STEADY] * 3, (99, 0.1), (200, 0.04)))
-    assert found.comparisons == 3
-    assert found.table["verdict"].to_list()[3:] == ["few", "few"]
-    assert found.table["state"].to_list() == ["in"] * 5
-    assert found.table["n"].to_list() == [2000, 2000, 2000, 99, 200]
+    found = course_of(exact(*[STEADY] * 3, (99, 0.1), (100, 0.5), (4, 0.5)))
+    assert found.comparisons == 4
+    assert found.table["verdict"].to_list()[3:] == ["few", "unsure", "few"]
+    assert found.table["state"].to_list() == ["in"] * 6
+    assert found.table["n"].to_list() == [2000, 2000, 2000, 99, 100, 4]
+    assert found.table["gap"].to_list()[3:5] == pytest.approx([0.5 - 10 / 99, 0.0], abs=1e-12)
+
+
+def test_of_a_period_with_hardly_a_row_nothing_but_its_rows_is_told() -> None:
+    found = course_of(exact(*[STEADY] * 3, (4, 0.5), (5, 0.4)))
+    assert found.table["gap"].is_null().to_list() == [False] * 3 + [True, False]
+    assert found.table["rate"].is_null().to_list() == [False] * 3 + [True, False]
 
 
 def test_segments_that_moved_the_same_way_are_counted() -> None:
@@ -148,6 +181,17 @@ def test_segments_that_moved_the_same_way_are_counted() -> None:
     found = course_of(table, by="group")
     assert found.since is not None
     assert found.since.label == "Jul 2024"
+    assert (found.since.moved, found.since.judged) == (3, 4)
+
+
+def test_a_segment_that_moved_as_chance_would_have_it_is_not_counted() -> None:
+    # Its gap rose by one point, from 3,000 rows to 1,000: 0.6 standard deviations.
+    still = exact(*[(500, 0.5)] * 6, *[(500, 0.49)] * 2).with_columns(group=pl.lit("still"))
+    rose = exact(*[(1500, 0.5)] * 6, *[(1500, 0.42)] * 2).with_columns(
+        group=(pl.int_range(pl.len()) % 3).cast(pl.String)
+    )
+    found = course_of(pl.concat([still, rose]), by="group")
+    assert found.since is not None
     assert (found.since.moved, found.since.judged) == (3, 4)
 
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 import calframe
-from tests._tables import Maker, approx, column, measure, rows
+from calframe._errors import LabelError
+from tests._tables import Maker, approx, column, measure, refuses, rows
 
 GAPS = [None, math.nan]
 
@@ -117,8 +118,13 @@ def test_a_bad_score_of_weight_zero_is_no_row_either(make: Maker, score: float) 
     assert column(measure(make, table, weight="w", metrics="mean_score"), "mean_score") == [0.25]
 
 
-def test_a_label_that_is_on_no_used_row_is_no_error(make: Maker) -> None:
-    assert column(measure(make, {"y": [2, 0, 1], "p": [None, 0.5, 0.5]}, metrics="rate"), "rate") == [0.5]
+@pytest.mark.parametrize(("labels", "positive"), [([2, 0, 1], None), (["c", "a", "b"], "a"), ([3, 1, 2], 1)])
+def test_a_third_label_is_an_error_even_where_the_score_is_missing(make: Maker, labels: Any, positive: Any) -> None:
+    # what a label means does not depend on the scores beside it, but weight 0 is no row
+    table = {"y": labels, "p": [None, 0.5, 0.5]}
+    refuses(make, table, LabelError, r"label column 'y' has 3 values", reads=True, positive=positive)
+    table = {"y": labels, "p": [0.5] * 3, "w": [0.0, 1.0, 1.0]}
+    assert column(measure(make, table, metrics="rate", weight="w", positive=positive), "rate") == [0.5]
 
 
 @pytest.mark.parametrize(("labels", "positive"), [(["yes", "no", "no"], "yes"), ([2, 1, 1], 2)])

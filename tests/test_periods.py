@@ -12,6 +12,7 @@ import pytest
 
 import calframe
 from calframe import ArgumentError, CalframeError
+from calframe._charts._theme import WIDE
 from calframe._course import Course, read_course
 from calframe._periods import periods_of
 from calframe._roles import Roles
@@ -175,7 +176,7 @@ def test_the_day_of_a_reader_in_paris_is_in_axis_caption_and_method() -> None:
     figure = found._page().figures()["course"]
     assert "Days are those of Europe/Paris." in figure.sub
     assert "days as in Europe/Paris" in dict(found._page().method)["Over time"]
-    assert "temporal" not in str(figure.wide.to_dict())
+    assert "temporal" not in str(figure.draw(WIDE).to_dict())
     assert "2024-04-01" in found.to_html()
 
 

@@ -77,8 +77,9 @@ def test_another_suffix_is_refused_and_nothing_is_written(tmp_path: Path, name: 
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nowhere"):
+    with pytest.raises(ArgumentError, match=r"there is no folder '.*nowhere' to save the report in; make it first"):
         full().save(tmp_path / "nowhere" / "findings.json")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("step", ["write_text", "replace"])
@@ -121,6 +122,17 @@ def test_the_dictionary_is_json_without_nan() -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert (found["schema_version"], found["kind"]) == (1, "report")
     assert found["columns"] == {"label": "y", "score": "p", "by": ["group"], "weight": None, "time": "day"}
+    assert found["convention"] == {
+        "positive": None,
+        "link": "probability",
+        "invalid": "raise",
+        "weight": None,
+        "weight_kind": None,
+        "time_zone": None,
+        "ece_bins": 15,
+        "closed": "left",
+        "interval": "wilson",
+    }
     assert found["counts"] == {"rows": 4000, "used": 4000, "missing": 0, "invalid": 0, "zero_weight": 0}
     assert found["comparisons"] == 8
     assert len(found["segments"]) == 8

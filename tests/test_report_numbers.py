@@ -83,8 +83,9 @@ def compare(
     weights = measured["weight_sum"] if weighted else measured["n"]
     assert [found["weight_sum"][i] for i in order] == approx([float(w) for w in weights])
     for i, weight, rate, gap in zip(order, weights, measured["rate"], measured["gap"], strict=True):
+        assert found["n"][i] >= 5
         assert found["positives"][i] == pytest.approx(weight * rate, rel=1e-12)
-        assert found["net"][i] == pytest.approx(weight * gap, rel=1e-9, abs=1e-9)
+        assert found["net"][i] == pytest.approx(found["n"][i] * gap, rel=1e-9, abs=1e-9)
 
 
 COLUMNS = {
@@ -148,8 +149,22 @@ def test_the_fingerprint_is_that_of_the_counts(column: str, value: Any) -> None:
     assert gathered(pl.DataFrame(columns), by="s").fingerprint != one
 
 
+@pytest.mark.parametrize(("n", "told"), [(1, False), (4, False), (5, True)])
+def test_of_hardly_a_row_nothing_but_its_number_is_told(make: Maker, n: int, told: bool) -> None:  # noqa: FBT001
+    columns = {"y": [0, 1] * 50, "p": [0.5] * 100, "s": ["rest"] * (100 - n) + ["small"] * n}
+    found = calframe.report(make(columns), by="s", label="y", score="p")
+    table = rows(found.table)
+    place = table["segment"].index("small")
+    kept = {name: values[place] for name, values in table.items() if values[place] is not None}
+    assert ({"gap", "rate", "mean_score", "brier", "ece", "weight_sum"} <= set(kept)) is told
+    assert kept["n"] == n
+    if not told:
+        assert set(kept) == {"column", "segment", "n", "n_missing", "n_invalid", "verdict"}
+        assert found.findings.groupings[0].curves.filter(pl.col("segment") == "small").is_empty()
+
+
 def test_an_infinite_log_loss_is_infinite() -> None:
-    table = pl.DataFrame({"y": [1, 0, 1], "p": [0.0, 0.5, 0.5]})
+    table = pl.DataFrame({"y": [1, 0, 1, 1, 1], "p": [0.0, 0.5, 0.5, 0.5, 0.5]})
     found = calframe.report(table, label="y", score="p")
     assert found.table["log_loss"].to_list() == [float("inf")]
     assert found.to_dict()["overall"]["log_loss"] == "Infinity"
@@ -276,7 +291,7 @@ def test_bands_are_the_central_part_of_the_binomial(score: float, alpha: float) 
     for row in curve.iter_rows(named=True):
         mean = row["mean_score"]
         ends = stats.binom.ppf([alpha / 2, 1 - alpha / 2], 400, mean) / 400
-        assert (row["band_low"], row["band_high"]) == pytest.approx(tuple(ends), abs=1e-12)
+        assert (row["band_low"], row["band_high"]) == pytest.approx(tuple(ends), abs=1e-11)
         low, high = proportion_confint(400 * row["rate"], 400, alpha=alpha, method="wilson")
         assert (row["rate_low"], row["rate_high"]) == pytest.approx((low, high), abs=1e-12)
         outside = "over" if row["rate"] < row["band_low"] else "under" if row["rate"] > row["band_high"] else "in"
@@ -304,20 +319,22 @@ def test_bands_of_unequal_scores_are_within_a_row_of_the_exact_law() -> None:
 LIMITS = [0.025, 0.05, 0.1, 0.2, 1.0]
 
 
-def limit_by_hand(scores: Sequence[float]) -> float:
-    """Return the first limit above the fine bin in which the 99.5th percentile of the rows lies."""
+def limit_by_hand(scores: Sequence[float], labels: Sequence[int]) -> float:
+    """Return the first limit above the rates of the curve and the fine bin of the 99.5th percentile of the scores."""
     ordered = sorted(scores)
     nearly_all = ordered[-(-995 * len(ordered) // 1000) - 1]
     upper = GRID[bin_of(nearly_all, GRID, closed="left") + 1]
-    return next(limit for limit in LIMITS if upper <= limit)
+    highest = max(rate for _, _, rate in curve_by_hand(scores, labels))
+    return next(limit for limit in LIMITS if max(upper, highest) <= limit)
 
 
 @pytest.mark.parametrize("top", [0.02, 0.025, 0.04, 0.09, 0.1, 0.15, 0.21, 0.5, 1.0])
 def test_histogram_counts_rows_bar_by_bar(make: Maker, top: float) -> None:
     rng = np.random.default_rng(int(1000 * top))
     scores = np.concatenate([rng.uniform(0.0, top, 2900), rng.choice([e for e in near_edges() if e <= top], 100)])
-    found = gathered(make({"y": [0, 1] * 1500, "p": scores}))
-    limit = limit_by_hand(scores.tolist())
+    labels = (rng.random(3000) < 0.2 * scores).astype(int)
+    found = gathered(make({"y": labels, "p": scores}))
+    limit = limit_by_hand(scores.tolist(), labels.tolist())
     assert found.limit == limit
     edges = [float(Fraction(str(limit)) * k / 24) for k in range(25)]
     expected = [0] * 24
@@ -333,7 +350,9 @@ def test_histogram_counts_rows_bar_by_bar(make: Maker, top: float) -> None:
 def test_histogram_of_uniform_scores_is_flat_up_to_chance(top: float, limit: float) -> None:
     n = 24_000
     scores = np.random.default_rng(3).uniform(0.0, top, n)
-    histogram = gathered(pl.DataFrame({"y": [0, 1] * (n // 2), "p": scores})).histogram
+    found = gathered(pl.DataFrame({"y": [0] * (n - 1) + [1], "p": scores}))
+    assert found.limit == limit
+    histogram = found.histogram
     width = limit / 24
     for lower, upper, count in histogram.iter_rows():
         inside = max(min(upper, top) - lower, 0.0) / width
@@ -344,6 +363,7 @@ def test_histogram_of_uniform_scores_is_flat_up_to_chance(top: float, limit: flo
 def test_the_last_bar_holds_the_rest() -> None:
     table = pl.DataFrame({"y": [0] * 995 + [1] * 5, "p": [0.01] * 995 + [0.9] * 5})
     found = gathered(table)
+    assert found.curve["rate"].max() < 0.025
     assert found.limit == 0.025
     assert found.histogram["n"].to_list()[-1] == 5
     assert found.histogram["n"].sum() == 1000

@@ -20,6 +20,7 @@ import pytest
 import vl_convert
 
 import calframe
+from calframe._charts._theme import NARROW, WIDE
 from calframe._report._page import Page
 from calframe._report._render import render_page
 from tests._markup import Document
@@ -35,7 +36,7 @@ def full_page() -> str:
 def specs(page: Page) -> Iterator[dict[str, Any]]:
     """Go through the specifications of every chart of a page, wide and narrow."""
     for figure in page.figures().values():
-        yield from (figure.wide.to_dict(), figure.narrow.to_dict())
+        yield from (figure.draw(width).to_dict() for width in (WIDE, NARROW))
 
 
 def walk(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -21,6 +21,11 @@ def test_headline_begins_with_the_average(verdict: str) -> None:
     assert lead(found) == AVERAGE[verdict] + "."
 
 
+def test_headline_says_that_there_is_nothing_to_judge() -> None:
+    nothing = numbers("few", gap=None, n=0, ece=None)
+    assert lead(findings(overall=nothing)) == "There is no row that can be used."
+
+
 @pytest.mark.parametrize(
     ("verdict", "joined"),
     [("within", ", but "), ("unsure", ", but "), ("few", ", but "), ("over", "; "), ("leans_under", "; ")],
@@ -72,8 +77,8 @@ def test_headline_ends_with_since_when(during: float, way: str) -> None:
 @pytest.mark.parametrize(
     ("segments", "clause"),
     [
-        ((WEST, COAST), " (and 1 more)"),
-        ((WEST, COAST, NORTH), " (and 2 more)"),
+        ((WEST, COAST), " (and 1 segment more)"),
+        ((WEST, COAST, NORTH), " (and 2 segments more)"),
     ],
 )
 def test_headline_names_the_worst_alone_where_words_run_out(
@@ -241,8 +246,10 @@ def test_third_tile_without_segments_says_what_was_said_and_what_happened() -> N
 def test_fourth_tile_counts_rows_where_there_is_no_time() -> None:
     found = findings(overall=numbers(n=24_000, n_missing=12), missing=12)
     assert sentences.tiles(found)[3] == Tile(
-        name="Rows used", big="24,000", small="12 more without label, score or weight", tone="ok"
+        name="Rows used", big="24,000", small="12 more without label or score", tone="ok"
     )
+    found = findings(overall=numbers(n=24_000, n_missing=12), missing=12, weight="w")
+    assert sentences.tiles(found)[3].small == "12 more without label, score or weight"
 
 
 @pytest.mark.parametrize(("during", "big", "tone"), [(0.0495, "+4.9 pp", "over"), (-0.0495, "−4.9 pp", "under")])
@@ -268,6 +275,13 @@ def test_fourth_tile_sets_the_latest_period_beside_zero_where_no_shift_is_named(
 ) -> None:
     found = findings(course=course(("May 2026", 0.05, "over"), ("Jun 2026", gap, state)))
     assert sentences.tiles(found)[3] == Tile(name="Latest period, Jun 2026", big=big, small=small, tone="ok")
+
+
+def test_fourth_tile_judges_no_period_with_too_few_rows() -> None:
+    found = findings(course=course(("May 2026", 0.05, "over"), ("Jun 2026", 0.2, "in"), few=("Jun 2026",)))
+    assert sentences.tiles(found)[3] == Tile(
+        name="Latest period, Jun 2026", big="+20.0 pp", small="too few rows to judge (60 rows)", tone="ok"
+    )
 
 
 def test_fourth_tile_speaks_of_one_look_in_the_singular() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -186,10 +188,10 @@ def test_panels_speak_of_the_drawn_segments_alone() -> None:
 def test_panels_without_a_clear_gap_are_set_beside_chance() -> None:
     shown = panels(0, 1, worst=SOUTH)
     assert titles.panels_title(shown, ["South", "b"], alpha=0.05) == (
-        "1 of 2 segments here has bins outside; by chance about 5% of bins would be"
+        "1 of 2 segments here has bins outside; by chance at most about 5% of bins would be"
     )
     assert titles.panels_title(panels(2, 1, worst=SOUTH), ["South", "b"], alpha=0.1) == (
-        "2 of 2 segments here have bins outside; by chance about 10% of bins would be"
+        "2 of 2 segments here have bins outside; by chance at most about 10% of bins would be"
     )
 
 
@@ -212,8 +214,8 @@ def test_course_says_since_when() -> None:
 @pytest.mark.parametrize(
     ("periods", "title"),
     [
-        ((("Apr 2026", 0.001, "in"), ("May 2026", 0.002, "in")), "None of 2 periods stands out"),
-        ((("Apr 2026", 0.001, "in"),), "There is only one period"),
+        ((("Apr 2026", 0.001, "in"), ("May 2026", 0.002, "in")), "None of 2 judged periods stands out"),
+        ((("Apr 2026", 0.001, "in"),), "None of 1 judged period stands out"),
         (
             (("Mar 2026", 0.05, "over"), ("Apr 2026", -0.061, "under"), ("May 2026", 0.001, "in")),
             "2 of 3 periods stand out, Apr 2026 the most with −6.1 pp; no lasting change beyond the tolerance",
@@ -226,6 +228,15 @@ def test_course_says_since_when() -> None:
 )
 def test_course_counts_the_periods_that_stand_out(periods: tuple[tuple[str, float, str], ...], title: str) -> None:
     assert titles.course_title(course(*periods)) == title
+
+
+def test_course_without_a_period_to_judge() -> None:
+    found = titles.course_title(course(("Apr 2026", 0.1, "in"), few=("Apr 2026",)))
+    assert found == "1 period, none with rows enough to be judged"
+    found = titles.course_title(course(("Apr 2026", 0.1, "in"), ("May 2026", 0.1, "in"), few=("Apr 2026", "May 2026")))
+    assert found == "2 periods, none with rows enough to be judged"
+    found = titles.course_title(course(("Apr 2026", 0.1, "in"), ("May 2026", 0.1, "in"), few=("May 2026",)))
+    assert found == "None of 1 judged period stands out"
 
 
 def test_course_does_not_deny_a_change_that_lasted() -> None:
@@ -266,7 +277,7 @@ def test_curve_caption_counts_rows_and_bins() -> None:
 
 @pytest.mark.parametrize(
     ("ece", "reading"),
-    [(0.010, "the reading is within chance"), (0.020, "only what lies above that is real")],
+    [(0.010, "the reading is within chance"), (0.020, "it is more than chance alone would show")],
 )
 def test_the_ece_is_read_beside_chance(ece: float, reading: str) -> None:
     aside = dict(captions.curve_aside(findings(overall=numbers(ece=ece))))
@@ -338,8 +349,17 @@ def test_method_counts_rows_and_names_categories_without_rows() -> None:
     found = findings(grouping("area", WEST, empty=("Moon", "Mars")), missing=12, weight="w")
     assert dict(method.method(found))["Rows"] == (
         "10,012 rows read, 10,000 used, 12 without label, score or weight, 0 of weight 0. Missing segment values are a "
-        "segment of their own. Rows are weighted by w; intervals use (sum w)² / sum w² rows. Declared categories "
-        "without rows: area: Moon, Mars."
+        "segment of their own. Rows are weighted by w; intervals and verdicts count (sum w)² / sum w² rows. "
+        "Declared categories without rows: area: Moon, Mars."
+    )
+
+
+def test_method_says_how_weights_count_and_what_scores_hold() -> None:
+    found = findings(grouping("area", WEST), weight="w")
+    found = replace(found, roles=replace(found.roles, weight_kind="frequency", link="logit"))
+    assert dict(method.method(found))["Rows"].endswith(
+        " Rows are weighted by w; intervals and verdicts count sum w rows. Scores are logits, turned into "
+        "probabilities."
     )
 
 

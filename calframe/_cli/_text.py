@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -119,7 +120,7 @@ def positive_value(table: pl.LazyFrame, *, label: str, text: str | None) -> Any:
         held = "true and false" if kind == pl.Boolean else "numbers"
         msg = f"column {label!r} holds {held}, and {text!r} is none of them."
         raise click.BadParameter(msg, param_hint="'--positive'")
-    return int(value) if kind.is_integer() and value == int(value) else value
+    return int(value) if kind.is_integer() and math.isfinite(value) and value == int(value) else value
 
 
 def _text(name: str, part: Part) -> pl.Expr:

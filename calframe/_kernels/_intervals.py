@@ -16,7 +16,7 @@ def normal_quantile(level: float) -> float:
     >>> round(normal_quantile(0.95), 6)
     1.959964
     """
-    return float(special.ndtri(0.5 + level / 2.0))
+    return float(-special.ndtri((1.0 - level) / 2.0))
 
 
 def rate_interval(rate: Floats, n: Floats, *, level: float, method: RateInterval = "wilson") -> tuple[Floats, Floats]:
@@ -158,8 +158,9 @@ def _wilson(rate: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
     centre = rate + z2 / (2.0 * n)
     half = np.sqrt(z2 * (rate * (1.0 - rate) / n + z2 / (4.0 * n * n)))
     scale = 1.0 + z2 / n
-    low = np.where(rate <= 0.0, 0.0, (centre - half) / scale)
-    high = np.where(rate >= 1.0, 1.0, (centre + half) / scale)
+    high = (centre + half) / scale
+    low = rate * rate / (scale * high)  # the product of both ends is known, their difference would cancel
+    high = np.where(rate >= 1.0, 1.0, high)
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 

@@ -16,6 +16,7 @@ from calframe._typing import Json
 
 _TAG = re.compile(r"<[^<>]+>")  # the writer escapes < and > in text and attributes, so a tag is all there is
 _ATTRIBUTE = re.compile(r' ([\w:-]+)="([^"]*)"')
+_TWO_UNITS = re.compile("[\U00010000-\U0010ffff]")
 _ID = re.compile(r'<[^<>]* id="([^"]+)"')
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _LONG_DECIMALS = re.compile(r"(\.\d{2})\d+")  # a hundredth of a pixel is not seen
@@ -53,11 +54,22 @@ def to_svg(chart: alt.TopLevelMixin, *, uid: str, label: str) -> Markup:
         If the installed vl-convert cannot draw the Vega-Lite version the installed Altair writes.
     """
     spec = _spec(chart)
-    drawing = vlc.vegalite_to_svg(strict_json(spec), vl_version=_version(spec), allowed_base_urls=[])
+    drawing = _drawn(strict_json(spec), version=_version(spec))
     ids = {old: f"{uid}-{position}" for position, old in enumerate(dict.fromkeys(_ID.findall(drawing)))}
     drawing = _TAG.sub(lambda tag: _tidy_tag(tag[0], ids=ids), drawing)
     opening = f'<svg role="graphics-document" tabindex="0" aria-label="{escape(label)}"'
     return Markup(drawing.replace("<svg", opening, 1))  # noqa: S704  written by vl-convert, which escapes text
+
+
+def _drawn(spec: str, *, version: str) -> str:
+    """Draw a specification; emoji are two units to Vega, and are written as codes where it cuts a name inside one."""
+    try:
+        return vlc.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
+    except ValueError:
+        if not _TWO_UNITS.search(spec):
+            raise
+        coded = _TWO_UNITS.sub(lambda found: f"<{ord(found[0]):X}>", spec)
+        return vlc.vegalite_to_svg(coded, vl_version=version, allowed_base_urls=[])
 
 
 def to_png(chart: alt.TopLevelMixin, path: Path, *, palette: Mapping[str, str], scale: float = 2.0) -> None:

@@ -1,0 +1,48 @@
+"""Row terms: each is 0 on a row that is not used, and what its name says on one that is."""
+
+import narwhals.stable.v2 as nw
+import polars as pl
+import pytest
+
+from calframe._registry import TERMS, Row
+
+# A used row with score 3/4, label 1 and weight 2, and one that is not used: all zeros.
+ROWS = pl.DataFrame({"n": [1.0, 0.0], "p": [0.75, 0.0], "y": [1.0, 0.0], "w": [2.0, 0.0]})
+# By hand, unweighted; with weight 2 twice that, and four times where the weight is squared.
+PLAIN = {
+    "w2": 1.0,
+    "wy": 1.0,
+    "wp": 0.75,
+    "square": 0.0625,
+    "w2_square": 0.0625,
+    "fourth": 0.00390625,
+    "variance": 0.1875,
+    "w2_variance": 0.1875,
+    "centred": 0.25,
+    "centred_square": 0.0625,
+    "right": 1.0,
+    "surprise": 0.5,  # as given below
+    "impossible": 0.0,
+}
+SQUARED = {"w2", "w2_square", "w2_variance"}
+
+
+def row(*, weighted: bool) -> Row:
+    return Row(
+        used=nw.col("n"),
+        score=nw.col("p"),
+        label=nw.col("y"),
+        chance=nw.when(nw.col("y") == 1.0).then(nw.col("p")).otherwise(1.0 - nw.col("p")),
+        surprise=nw.col("n") * 0.5,
+        weight=nw.col("w") if weighted else None,
+        frequency=False,
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("term", TERMS)
+def test_terms(term: str, *, weighted: bool) -> None:
+    found = nw.from_native(ROWS).select(x=TERMS[term](row(weighted=weighted))).get_column("x").to_list()
+    factor = (4.0 if term in SQUARED else 1.0 if term == "impossible" else 2.0) if weighted else 1.0
+    unused = found[1] if weighted or term != "w2" else 0.0  # unweighted, the number of used rows stands for w2
+    assert (found[0], unused) == (PLAIN[term] * factor, 0.0)
