@@ -90,7 +90,7 @@ TERMS: Mapping[str, Term] = {
     "surprise": lambda row: row.times(row.surprise),
     "impossible": lambda row: nw.when(row.chance <= 0.0).then(1.0).otherwise(0.0),
 }
-"""Row terms by name; each is 0 on a row that is not used. ``n`` (used rows) and ``w`` (their weight) are always there."""
+"""Row terms by name; each is 0 on a row that is not used. ``n`` (used rows) and ``w`` (weight) are always there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -210,14 +210,16 @@ def test_a_table_without_rows(make: Maker, by: str | None) -> None:
         ({"invalid": "keep"}, r"invalid must be one of 'drop', 'raise'; got 'keep'"),
         ({"weight_kind": "x"}, r"weight_kind must be one of 'frequency', 'importance'; got 'x'"),
         ({"interval": "wald"}, r"interval must be one of 'clopper_pearson', 'jeffreys', 'wilson'; got 'wald'"),
+        ({"interval": "wilson"}, r"interval='wilson' needs confidence_level=, for example 0\.95"),
         ({"confidence_level": 95}, r"confidence_level must lie between 0 and 1.*got 95\. For 95 percent pass 0\.95"),
         ({"confidence_level": 0.0}, r"confidence_level must lie between 0 and 1.*got 0\.0"),
         ({"confidence_level": 1.0}, r"confidence_level must lie between 0 and 1.*got 1\.0"),
         ({"confidence_level": math.nan}, r"confidence_level must lie between 0 and 1.*got nan"),
         ({"confidence_level": "high"}, r"confidence_level must lie between 0 and 1.*got 'high'"),
-        ({"clip": 0.5}, r"clip must lie between 0 and 0\.5.*got 0\.5"),
-        ({"clip": 0}, r"clip must lie between 0 and 0\.5.*got 0"),
-        ({"clip": "tiny"}, r"clip must lie between 0 and 0\.5.*got 'tiny'"),
+        ({"clip": 0.5}, r"clip must lie between 2e-16 and 0\.5.*got 0\.5"),
+        ({"clip": 0}, r"clip must lie between 2e-16 and 0\.5.*got 0"),
+        ({"clip": 1e-17}, r"clip must lie between 2e-16 and 0\.5.*got 1e-17"),  # 1 - 1e-17 is 1
+        ({"clip": "tiny"}, r"clip must lie between 2e-16 and 0\.5.*got 'tiny'"),
     ],
 )
 def test_arguments_that_are_not(arguments: dict[str, Any], match: str) -> None:

@@ -148,6 +148,15 @@ def test_the_dictionary_holds_the_table() -> None:
         assert [row[name] for row in listed] == values
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "polars[lazy]", "pyarrow"])
+def test_the_same_table_gives_the_same_dictionary(library: str) -> None:
+    # whatever the number of threads that add up its rows
+    columns = eight(50_000).to_dict(as_series=False)
+    data = Maker(library)({name: columns[name] for name in ("y", "p", "group")})
+    found = {json.dumps(calframe.report(data, by="group", **ROLES).to_dict()) for _ in range(6)}
+    assert len(found) == 1
+
+
 def test_a_report_of_nothing_is_json_too() -> None:
     table = pl.DataFrame({"y": [None, 1], "p": [0.5, None], "s": ["a", "b"]}, schema_overrides={"y": pl.Int64})
     found = calframe.report(table, by="s", **ROLES).to_dict()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
@@ -28,7 +28,10 @@ SEGMENTS = st.sampled_from(["a", "b", None])
 TABLES = st.lists(st.tuples(LABELS, SCORES, COUNTS, SEGMENTS), min_size=1, max_size=25)
 PLAIN = [name for name in METRICS if name != "ece_expected"]  # which is about rows that are drawn, as intervals are
 
-some_tables = settings(max_examples=25, derandomize=True, deadline=None)
+# Without the phase that explains a failure, which runs it hundreds of times.
+some_tables = settings(
+    max_examples=25, derandomize=True, deadline=None, phases=(Phase.explicit, Phase.generate, Phase.shrink)
+)
 
 
 def found(table: Sequence[Row], *, make: Maker = POLARS, **arguments: Any) -> dict[str, list[Any]]:

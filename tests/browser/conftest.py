@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 import shutil
@@ -10,8 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import polars as pl
 import pytest
 
+import calframe
 from calframe._report._page import Page
 from calframe._report._render import render_page
 from tests._page_example import SEGMENTS, empty_page, example_page
@@ -47,6 +51,43 @@ class Report(NamedTuple):
     html: str
 
 
+def _table(n: int, *, segments: int, seed: int = 0) -> dict[str, Any]:
+    """Draw rows of segments whose scores are right, but for the first, which is ten points too high."""
+    rng = np.random.default_rng(seed)
+    place = np.arange(n) % segments
+    score = rng.beta(2.0, 4.0, n)
+    chance = np.clip(score - np.where(place == 0, 0.1, 0.0), 0.0, 1.0)
+    return {"y": (rng.random(n) < chance).astype(int), "p": score, "segment": [f"s{i}" for i in place]}
+
+
+def _days(n: int) -> list[dt.date]:
+    return [dt.date(2024, 1, 1) + dt.timedelta(days=i % 360) for i in range(n)]
+
+
+def _made(columns: dict[str, Any], **roles: Any) -> str:
+    return calframe.report(pl.DataFrame(columns), **{"label": "y", "score": "p", **roles}).to_html()
+
+
+def _with_hostile_names() -> str:
+    columns = _table(6000, segments=len(HOSTILE))
+    columns = {
+        "<b>y</b>": columns["y"],
+        "p {{7*7}}": columns["p"],
+        "</script><i>": [HOSTILE[int(name[1:])] for name in columns["segment"]],
+        LONG: ['"a"', "'b'\n\\"] * 3000,
+    }
+    title = "</title><script>alert(4)</script>"
+    roles = {"label": "<b>y</b>", "score": "p {{7*7}}", "by": ["</script><i>", LONG], "title": title}
+    return calframe.report(pl.DataFrame(columns), **roles).to_html()
+
+
+def _rare() -> str:
+    rng = np.random.default_rng(3)
+    score = rng.beta(1.0, 400.0, 40_000)
+    columns = {"y": (rng.random(40_000) < score).astype(int), "p": score, "segment": ["a", "b"] * 20_000}
+    return _made(columns, by="segment", tolerance=0.001)
+
+
 def _hostile() -> Page:
     """Build a page whose names try to get out of their place, and short: a figure would fit on its first sheet."""
     page = example_page(
@@ -61,6 +102,16 @@ REPORTS: dict[str, Callable[[], str]] = {
     "empty": lambda: render_page(empty_page()),
     "long": lambda: render_page(example_page(segments=(LONG, *SEGMENTS[1:]), title=LONG, call=LONG * 2)),
     "hostile": lambda: render_page(_hostile()),
+    "hostile names": _with_hostile_names,
+    "one segment": lambda: _made(_table(2000, segments=1), by="segment"),
+    "eight segments over time": lambda: _made(
+        _table(16_000, segments=8) | {"day": _days(16_000)}, by="segment", time="day"
+    ),
+    "forty segments": lambda: _made(_table(40_000, segments=40), by="segment"),
+    "weights": lambda: _made(_table(6000, segments=3) | {"w": [0.5, 1.0, 2.5] * 2000}, by="segment", weight="w"),
+    "tiny probabilities": _rare,
+    "no segments": lambda: _made(_table(3000, segments=1)),
+    "all undecided": lambda: _made(_table(450, segments=3, seed=4), by="segment"),
 }
 
 
