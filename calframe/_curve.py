@@ -123,7 +123,10 @@ class Curve:
     def __repr__(self) -> str:
         """Return one line that says what the curve holds."""
         rows = len(to_polars(self.table))
-        return f"<Curve: {rows} bins from {self.n:,} rows; .table, .plot(), .to_dict()>"
+        bins, used = (
+            f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in ((rows, "bin"), (self.n, "row"))
+        )
+        return f"<Curve: {bins} from {used}; .table, .plot(), .to_dict()>"
 
     def _repr_html_(self) -> str:
         return html_table(self.table, caption=f"Reliability curve of {', '.join(self.scores)}, {self.n:,} rows")

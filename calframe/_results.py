@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import polars as pl
 
 SCHEMA_VERSION = 1
@@ -22,6 +23,8 @@ def json_ready(value: Any) -> Any:
     >>> json_ready({"a": float("nan"), "b": [float("inf"), 1]})
     {'a': None, 'b': ['Infinity', 1]}
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
@@ -33,6 +36,21 @@ def json_ready(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     return str(value)
+
+
+def rounded(value: Any) -> Any:
+    """Return JSON-ready data with floats of twelve digits: the last ones of a sum change with the order of adding.
+
+    Examples
+    --------
+    >>> rounded({"a": [0.1 + 0.2, 1]})
+    {'a': [0.3, 1]}
+    """
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list) else value
 
 
 def to_polars(table: Any) -> pl.DataFrame:
@@ -73,7 +91,7 @@ def html_table(table: Any, *, caption: str) -> str:
     shown = frame.head(_SHOWN_ROWS).iter_rows()
     body = "".join(f"<tr>{''.join(f'<td>{escape(_short(value))}</td>' for value in row)}</tr>" for row in shown)
     more = len(frame) - _SHOWN_ROWS
-    foot = f"<p>{more:,} more rows in <code>.table</code></p>" if more > 0 else ""
+    foot = f"<p>{more:,} more row{'' if more == 1 else 's'} in <code>.table</code></p>" if more > 0 else ""
     head = f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
     return f"<table>{head}<tbody>{body}</tbody></table>{foot}"
 

@@ -242,7 +242,8 @@ def _asked(given: dict[str, Any]) -> str:
     defaults = {name: parameter.default for name, parameter in inspect.signature(report).parameters.items()}
     shown = [name for name in defaults if name not in {"data", "engine"}]
     differs = [name for name in shown if given[name] is not defaults[name] and given[name] != defaults[name]]
-    return ", ".join(f"{name}={given[name]!r}" for name in differs)
+    plain = {name: getattr(given[name], "item", lambda name=name: given[name])() for name in differs}  # NumPy scalars
+    return ", ".join(f"{name}={value!r}" for name, value in plain.items())
 
 
 def _one_score(score: object) -> str:

@@ -117,6 +117,18 @@ def refuses(make: Maker, columns: Any, error: type[Exception], match: str, *, re
             calframe.metrics(data, **arguments)
 
 
+def arrow(values: list[Any], kind: pa.DataType) -> Any:
+    """Return a pandas array that Arrow holds."""
+    return pd.array(values, dtype=pd.ArrowDtype(kind))
+
+
+def objects(*values: Any) -> np.ndarray:
+    """Return Python objects as pandas holds them, none of them converted."""
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
+
+
 def approx(values: Any, *, rel: float = 1e-12) -> Any:
     """Compare at the accuracy that sums in another order leave."""
     if isinstance(values, Sequence) and not isinstance(values, str):

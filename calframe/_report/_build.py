@@ -38,7 +38,11 @@ def _sections(findings: Findings) -> tuple[Section, ...]:
     ]
     sure = [
         figures.reliability_figure(findings),
-        *(figures.panels_figure(findings, one, number=i) for i, one in enumerate(findings.groupings)),
+        *(
+            figures.panels_figure(findings, one, number=i)
+            for i, one in enumerate(findings.groupings)
+            if one.segments.height > 1  # a panel of all rows stands above already
+        ),
     ]
     time = [figures.course_figure(findings, findings.course)] if findings.course is not None else []
     named = (

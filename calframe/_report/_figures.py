@@ -21,7 +21,7 @@ from calframe._report._words import count, interval, percent, points, pvalue, ro
 from calframe._segments import Grouping
 from calframe._verdicts import WORDS
 
-_MOST_FOREST = 40
+_MOST_FOREST = 36  # as many as fit on a sheet of A4
 _ALL_SHOWN = 20  # up to this many segments the forest shows them all, above it only those not within tolerance
 _MOST_HEAT = 20
 _MOST_PANELS = 12

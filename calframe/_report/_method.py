@@ -11,7 +11,7 @@ from calframe._report._findings import Findings
 from calframe._report._sentences import needed
 from calframe._report._words import count, plural, rows, tolerance
 from calframe._segments import CURVE_ROWS, ECE_BINS, HEAT_ROWS
-from calframe._verdicts import MIN_EVENTS, MIN_ROWS
+from calframe._verdicts import MIN_EVENTS, MIN_ROWS, SHOWN_ROWS
 from calframe._version import __version__
 
 _GAP = (
@@ -19,8 +19,9 @@ _GAP = (
     "verdict, then by rows times gap, not by Brier score or log loss, which also move with the rate."
 )
 _SMALL = (
-    f"Under {MIN_ROWS} rows or {MIN_EVENTS} positives or negatives a segment is listed and never judged. Curves have "
-    f"at least {CURVE_ROWS} rows a bin where they can; heatmap cells under {HEAT_ROWS} rows show no number."
+    f"Under {MIN_ROWS} rows or {MIN_EVENTS} positives or negatives a segment is listed and never judged (a period "
+    f"needs only the rows); under {SHOWN_ROWS} rows nothing but their number is told. Curves have at least "
+    f"{CURVE_ROWS} rows a bin where they can; heatmap cells under {HEAT_ROWS} rows show no number."
 )
 _CHANCE = (
     f"ECE: mean absolute gap over {ECE_BINS} bins of equal width, closed on the left. Beside it, in closed form, what "

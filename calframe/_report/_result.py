@@ -6,7 +6,7 @@ import polars as pl
 
 from calframe._report._findings import Findings
 from calframe._report._sentences import actions, lead
-from calframe._results import SCHEMA_VERSION, json_ready
+from calframe._results import SCHEMA_VERSION, json_ready, rounded
 from calframe._segments import ECE_BINS
 from calframe._typing import Json
 from calframe._version import __version__
@@ -16,34 +16,36 @@ def result(findings: Findings) -> Json:
     """Return the findings as JSON-ready data."""
     roles = findings.roles
     course = findings.course
-    found: Json = json_ready(
-        {
-            "schema_version": SCHEMA_VERSION,
-            "kind": "report",
-            "title": findings.title,
-            "verdict": findings.state,
-            "headline": lead(findings),
-            "actions": [{"what": action.what, "why": action.why} for action in actions(findings)],
-            "columns": {
-                "label": roles.label,
-                "score": roles.scores[0],
-                "by": list(roles.by),
-                "weight": roles.weight,
-                "time": roles.time,
-            },
-            "convention": {**roles.convention(), "ece_bins": ECE_BINS, "closed": "left", "interval": "wilson"},
-            "tolerance": findings.tolerance,
-            "alpha": findings.alpha,
-            "comparisons": findings.comparisons,
-            "counts": findings.counts,
-            "overall": {**findings.overall, "ece_expected_high": findings.chance.high},
-            "segments": [{"column": segment.column, **segment.row} for segment in findings.segments()],
-            "periods": None if course is None else course.table.to_dicts(),
-            "every": None if course is None else course.every,
-            "since": None if course is None or course.since is None else course.since.label,
-            "fingerprint": findings.fingerprint,
-            "version": __version__,
-        }
+    found: Json = rounded(
+        json_ready(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "kind": "report",
+                "title": findings.title,
+                "verdict": findings.state,
+                "headline": lead(findings),
+                "actions": [{"what": action.what, "why": action.why} for action in actions(findings)],
+                "columns": {
+                    "label": roles.label,
+                    "score": roles.scores[0],
+                    "by": list(roles.by),
+                    "weight": roles.weight,
+                    "time": roles.time,
+                },
+                "convention": {**roles.convention(), "ece_bins": ECE_BINS, "closed": "left", "interval": "wilson"},
+                "tolerance": findings.tolerance,
+                "alpha": findings.alpha,
+                "comparisons": findings.comparisons,
+                "counts": findings.counts,
+                "overall": {**findings.overall, "ece_expected_high": findings.chance.high},
+                "segments": [{"column": segment.column, **segment.row} for segment in findings.segments()],
+                "periods": None if course is None else course.table.to_dicts(),
+                "every": None if course is None else course.every,
+                "since": None if course is None or course.since is None else course.since.label,
+                "fingerprint": findings.fingerprint,
+                "version": __version__,
+            }
+        )
     )
     return found
 

@@ -83,6 +83,8 @@ def curve_clause(findings: Findings, detail: Detail = "full") -> str:
     """Say that the curve is off where the average does not show it: too high here, too low there."""
     if not findings.curve_off or findings.overall["verdict"] in CLEAR:
         return ""
+    if detail == "count":
+        return ", but their curve is off"
     off, chance = points(findings.overall["ece"], sign=False), points(findings.chance.mean, sign=False, unit=False)
     return f", but over their range they are off by {off}" + (f" (chance alone: {chance})" if detail == "full" else "")
 
@@ -105,13 +107,14 @@ def gaps_clause(findings: Findings, detail: Detail = "full") -> str:
     return "; the gap of every segment is within tolerance"
 
 
-def since_clause(findings: Findings) -> str:
+def since_clause(findings: Findings, detail: Detail = "full") -> str:
     """Say since when the scores as a whole have been off, if there is an unbroken run to the end."""
     course = findings.course
     if course is None or course.since is None:
         return ""
     gap = course.since.during
-    return f", and since {course.since.label} the scores as a whole run {whole_points(gap)} points {_high(gap)}"
+    who = "they" if detail == "count" else "the scores as a whole"
+    return f", and since {course.since.label} {who} run {whole_points(gap)} points {_high(gap)}"
 
 
 def tiles(findings: Findings) -> tuple[Tile, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import unicodedata
 
 import polars as pl
@@ -25,7 +24,7 @@ def report_text(table: pl.DataFrame, *, verdict: str, headline: str) -> str:
     verdict, headline : str
         The verdict and its sentence.
     """
-    lines = [f"<Report: {verdict}>", *textwrap.wrap(printable(headline), _WIDTH)]
+    lines = [f"<Report: {verdict}>", *wrapped(printable(headline), _WIDTH)]
     segments = table.filter(pl.col("column") != "")
     for row in segments.head(_SHOWN_SEGMENTS).iter_rows(named=True):
         gap = "–" if row["verdict"] == "few" else points(row["gap"])
@@ -55,6 +54,26 @@ def fitted(text: str, width: int) -> str:
             clean = clean[:-1]
         clean += "…"
     return clean + " " * (width - _columns(clean))
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return text in lines of at most `width` columns, broken at spaces, and inside words that are longer.
+
+    Examples
+    --------
+    >>> wrapped("one two three", 7), wrapped("日本語", 4)
+    (['one two', 'three'], ['日本', '語'])
+    """
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and _columns(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+            continue
+        lines += [""] * bool(lines[-1])
+        for char in word:
+            lines += [""] * (_columns(lines[-1] + char) > width)
+            lines[-1] += char
+    return lines
 
 
 def _columns(text: str) -> int:

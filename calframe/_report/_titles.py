@@ -46,7 +46,7 @@ def heat_title(grouping: Grouping, *, alpha: float) -> str:
     if not cells.height:
         return "No score range has rows enough to show a gap"
     out, expected = cells.filter(pl.col("clear")).height, cells.height * alpha
-    chance = "less than one" if expected < 0.5 else f"about {expected:.0f}"
+    chance = "less than one" if expected <= 0.5 else f"about {expected:.0f}"
     stand = "stands" if out == 1 else "stand"
     return f"{out} of {plural(cells.height, 'cell')} {stand} out, where chance alone gives {chance}"
 
@@ -92,7 +92,7 @@ def panels_title(grouping: Grouping, drawn: list[str], *, alpha: float) -> str:
         text = f"{name} is outside its band in {own['out'][0]} of {plural(own['bins'][0], 'bin')}"
         most = int(others["out"].to_numpy().max()) if others.height else 0
         if others.height and most < own["out"][0]:
-            return f"{text}; no other segment here in more than {most}"
+            return f"{text}; no other segment here in {f'more than {most}' if most else 'any'}"
         return f"{text}; {_with_bins(some, bins.height)}" if others.height else text
     return f"{_with_bins(some, bins.height)}; by chance at most about {100 * alpha:g}% of bins would be"
 
@@ -116,6 +116,6 @@ def course_title(course: Course) -> str:
         return f"None of {plural(course.comparisons, 'judged period')} stands out"
     largest = marked.row(marked["gap"].abs().arg_max() or 0, named=True)
     stand = "stands" if marked.height == 1 else "stand"
-    most = f"{largest['label']} the most with {points(largest['gap'])}" if marked.height > 1 else points(largest["gap"])
+    most = f"{largest['label']} {'the most ' if marked.height > 1 else ''}with {points(largest['gap'])}"
     text = f"{marked.height} of {plural(total, 'period')} {stand} out, {most}"
-    return f"{text}; no lasting change beyond the tolerance"
+    return f"{text}; no new shift that lasts to the end"

@@ -50,7 +50,7 @@ def whole_points(value: float) -> str:
     ('8', '1.2', '1.0', '0.04')
     """
     size = abs(value) * 100
-    return f"{size:.0f}" if size >= 1.95 else _size(size)
+    return f"{math.floor(size + 0.5)}" if size >= 1.95 else _size(size)
 
 
 def percent(value: float | None) -> str:
