@@ -72,9 +72,8 @@ def taken(levels: Levels, codes: Sequence[int | None]) -> pd.Series[Any]:
 
 
 def _proper(column: pd.Series[Any], *, number: bool) -> pd.Series[Any]:
-    if isinstance(column.dtype, pd.ArrowDtype) and str(column.dtype).startswith("dictionary"):
-        values = column.to_numpy(dtype=object)
-        column = pd.Series(pd.Categorical(values), index=column.index, name=column.name)
+    """Return a column in a type that can be counted or coded: objects by their kind, categories as text."""
+    column = _usual_layout(column)
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _text_categories(column)
     if column.dtype != object:
@@ -86,7 +85,26 @@ def _proper(column: pd.Series[Any], *, number: bool) -> pd.Series[Any]:
         return column.where(column.notna()).astype("float64")
     if kind in _SORTABLE_OBJECTS:
         return column.where(column.notna(), None)
-    return column.convert_dtypes()
+    return _whole(column) if kind == "integer" else column.convert_dtypes()
+
+
+def _usual_layout(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return Arrow dictionaries as categories, and text views, which cannot be coded, as text."""
+    layout = str(column.dtype) if isinstance(column.dtype, pd.ArrowDtype) else ""
+    if layout.startswith("dictionary"):
+        return pd.Series(pd.Categorical(column.to_numpy(dtype=object)), index=column.index, name=column.name)
+    if layout.startswith("string_view"):
+        texts = column.array.__arrow_array__().cast("string").to_pylist()
+        return pd.Series(texts, index=column.index, name=column.name, dtype="str")
+    return column
+
+
+def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return Python integers as nullable ones, not by way of floats."""
+    try:
+        return column.astype("Int64")
+    except (OverflowError, TypeError, ValueError):
+        return column.astype("UInt64")
 
 
 def _text_categories(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -116,7 +134,11 @@ def _codes(column: pd.Series[Any]) -> tuple[Ints, Levels]:
     else:
         found, uniques = pd.factorize(column)
         levels = pd.Series(uniques)
-    order = levels.sort_values(kind="stable").index.to_numpy()
+    try:
+        order = levels.sort_values(kind="stable").index.to_numpy()
+    except TypeError as error:
+        msg = f"segment column {str(column.name)!r} holds values that cannot be sorted ({error}); cast it to one type."
+        raise SegmentError(msg) from error
     rank = np.empty(len(levels) + 1, dtype=np.int64)
     rank[order], rank[-1] = np.arange(len(levels)), -1
     return rank[found], levels.iloc[order].reset_index(drop=True)

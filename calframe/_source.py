@@ -83,6 +83,8 @@ def open_source(data: Any, roles: Roles, *, reserved: Iterable[str]) -> Source:
 
 def _pandas_source(data: pd.DataFrame, roles: Roles) -> Source:
     types, _ = _types(opened(data).lazy(), roles)
+    zoned = {name: dtype for name, dtype in data.dtypes.items() if isinstance(dtype, pd.DatetimeTZDtype)}
+    types |= {str(name): nw.Datetime(dtype.unit, str(dtype.tz)) for name, dtype in zoned.items()}
     check_types(types, roles, sortable={name for name in data.columns if is_sortable(data[name])})
     floats = {name for name in roles.by if types[name].is_float()}  # must be whole, which codes would not show
     valued = {roles.label, *roles.scores, roles.weight, roles.time, *floats}

@@ -218,11 +218,11 @@ def test_course_says_since_when() -> None:
         ((("Apr 2026", 0.001, "in"),), "None of 1 judged period stands out"),
         (
             (("Mar 2026", 0.05, "over"), ("Apr 2026", -0.061, "under"), ("May 2026", 0.001, "in")),
-            "2 of 3 periods stand out, Apr 2026 the most with −6.1 pp; no lasting change beyond the tolerance",
+            "2 of 3 periods stand out, Apr 2026 the most with −6.1 pp; no new shift that lasts to the end",
         ),
         (
             (("Mar 2026", 0.05, "over"), ("Apr 2026", 0.01, "in"), ("May 2026", 0.001, "in")),
-            "1 of 3 periods stands out, Mar 2026 with +5.0 pp; no lasting change beyond the tolerance",
+            "1 of 3 periods stands out, Mar 2026 with +5.0 pp; no new shift that lasts to the end",
         ),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from calframe._course import Course
@@ -46,7 +48,7 @@ def heat_title(grouping: Grouping, *, alpha: float) -> str:
     if not cells.height:
         return "No score range has rows enough to show a gap"
     out, expected = cells.filter(pl.col("clear")).height, cells.height * alpha
-    chance = "less than one" if expected <= 0.5 else f"about {expected:.0f}"
+    chance = "less than one" if expected < 0.5 else f"about {math.floor(expected + 0.5)}"
     stand = "stands" if out == 1 else "stand"
     return f"{out} of {plural(cells.height, 'cell')} {stand} out, where chance alone gives {chance}"
 
