@@ -89,13 +89,9 @@ def _proper(column: pd.Series[Any], *, number: bool) -> pd.Series[Any]:
 
 
 def _usual_layout(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return Arrow dictionaries as categories, and text views, which cannot be coded, as text."""
-    layout = str(column.dtype) if isinstance(column.dtype, pd.ArrowDtype) else ""
-    if layout.startswith("dictionary"):
+    """Return Arrow dictionaries as categories."""
+    if isinstance(column.dtype, pd.ArrowDtype) and str(column.dtype).startswith("dictionary"):
         return pd.Series(pd.Categorical(column.to_numpy(dtype=object)), index=column.index, name=column.name)
-    if layout.startswith("string_view"):
-        texts = column.array.__arrow_array__().cast("string").to_pylist()
-        return pd.Series(texts, index=column.index, name=column.name, dtype="str")
     return column
 
 

@@ -120,10 +120,6 @@ def test_text_of_every_kind(dtype: Any) -> None:
     assert counted(found) == {"a": 1, "b": 2, None: 1}
 
 
-def test_text_in_the_view_layout_of_arrow() -> None:
-    assert counted(measured(arrow(["b", "a", None, "b"], pa.string_view()))) == {"a": 1, "b": 2, None: 1}
-
-
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
