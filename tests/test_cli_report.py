@@ -60,7 +60,7 @@ def test_the_segments_are_printed_worst_first(file: str, capsys: pytest.CaptureF
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
     start = next(i for i, line in enumerate(lines) if line.startswith("seg "))
-    assert lines[start].split() == ["seg", "gap", "95%", "interval", "rows", "verdict"]
+    assert lines[start].split() == ["seg", "gap", "95%", "widened", "rows", "verdict"]
     shown = [(line[:9].strip(), line.split("  ")[-1]) for line in lines[start + 1 : start + 5]]
     # by |n × gap|: 2000 × 0.2 and 1000 × 0.2; then what is fine, then what has too few rows
     assert shown == [
@@ -201,7 +201,7 @@ def test_long_names_are_cut_and_many_segments_counted(capsys: pytest.CaptureFixt
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "x" * 19 + "…" in out
-    assert "\nand 14 more, none of them worse\n" in out  # 34 segments, 20 of them printed
+    assert "\nand 14 more, further down that order\n" in out  # 34 segments, 20 of them printed
 
 
 def test_a_terminal_without_unicode_gets_ascii(file: str, capsys: pytest.CaptureFixture[str]) -> None:

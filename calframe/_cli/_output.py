@@ -18,7 +18,7 @@ from calframe._results import records
 TABLE_SUFFIXES = (".csv", ".parquet", ".json", ".md")
 PAGE_SUFFIXES = (".html", ".json")
 
-_MARKUP = frozenset("\\|[]`*_")  # what Markdown would act on
+_MARKUP = frozenset("\\|[]`*")  # what Markdown would act on
 
 
 def check_target(path: Path, *, suffixes: Sequence[str], sources: Sequence[str], option: str) -> None:
