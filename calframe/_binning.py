@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._errors import ArgumentError
+from calframe._options import check_choice
 from calframe._typing import Closed, Floats
 
 _MOST_BINS = 100_000  # more make no bins any more, and would fill the memory
@@ -37,8 +38,7 @@ class Bins:
     @classmethod
     def from_argument(cls, bins: int | Sequence[float], *, closed: Closed) -> Self:
         """Read the ``bins=`` argument: a number of uniform bins or a list of edges."""
-        if not isinstance(closed, str) or closed not in ("left", "right"):
-            raise ArgumentError.from_choice("closed", closed, ("left", "right"))
+        check_choice("closed", closed, get_args(Closed))
         given: Any = bins  # what users pass is not always what the annotation says
         if isinstance(given, int | np.integer) and not isinstance(given, bool):
             return cls.of_count(int(given), closed=closed)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, warn_empty_categories
-from calframe._errors import ArgumentError
 from calframe._kernels._intervals import rate_interval
 from calframe._kernels._null import central_part
 from calframe._metrics_builtin import reserved_names
-from calframe._options import check_interval, check_level, check_strategy
+from calframe._options import check_choice, check_interval, check_level, check_strategy
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import Table, open_table
@@ -215,8 +214,7 @@ def curve(
     │ 1   ┆ 0.5   ┆ 1.0   ┆ 2   ┆ 0.7        ┆ 1.0  │
     └─────┴───────┴───────┴─────┴────────────┴──────┘
     """
-    if method != "binned":
-        raise ArgumentError.from_choice("method", method, ("binned",))
+    check_choice("method", method, get_args(CurveMethod))
     check_strategy(strategy)
     check_level(confidence_level, required=True)
     check_interval(interval, confidence_level)

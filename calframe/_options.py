@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from numbers import Real
 from typing import Any, get_args
 
 from calframe._errors import ArgumentError
 from calframe._typing import RateInterval, Strategy
+
+
+def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
+    """Raise unless an argument is one of the words allowed; users pass lists and arrays, too."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ArgumentError.from_choice(name, value, allowed)
 
 
 def is_real(value: object) -> bool:
@@ -26,15 +33,15 @@ def check_level(level: Any, *, required: bool = False) -> None:
 
 def check_strategy(strategy: Any) -> None:
     """Raise unless `strategy` is known."""
-    if not isinstance(strategy, str) or strategy not in get_args(Strategy):
-        raise ArgumentError.from_choice("strategy", strategy, get_args(Strategy))
+    check_choice("strategy", strategy, get_args(Strategy))
 
 
 def check_interval(interval: Any, level: float | None) -> None:
     """Raise unless the interval of a rate is known, and a level is given for it."""
-    if interval is not None and (not isinstance(interval, str) or interval not in get_args(RateInterval)):
-        raise ArgumentError.from_choice("interval", interval, get_args(RateInterval))
-    if interval is not None and level is None:
+    if interval is None:
+        return
+    check_choice("interval", interval, get_args(RateInterval))
+    if level is None:
         msg = f"interval={interval!r} needs confidence_level=, for example 0.95."
         raise ArgumentError(msg)
 

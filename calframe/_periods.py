@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from calframe._errors import ArgumentError
+from calframe._options import check_choice
 from calframe._typing import Ints
 
 Every: TypeAlias = Literal["1d", "1w", "1mo", "1q", "1y"]
@@ -79,8 +80,7 @@ def check_every(every: str | None, time: str | None) -> None:
     """Raise unless a length of periods is known, and there is a time column to cut."""
     if every is None:
         return
-    if every not in get_args(Every):
-        raise ArgumentError.from_choice("every", every, get_args(Every))
+    check_choice("every", every, get_args(Every))
     if time is None:
         msg = f"every={every!r} needs time=, the column that it cuts into periods."
         raise ArgumentError(msg)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from calframe._errors import ArgumentError
+from calframe._options import check_choice
 from calframe._typing import Invalid, Link, Names
 
 WeightKind: TypeAlias = Literal["importance", "frequency"]
@@ -60,9 +61,9 @@ class Roles:
         weight_kind: WeightKind = "importance",
     ) -> Self:
         """Check the arguments and gather them."""
-        _check_choice("link", link, get_args(Link))
-        _check_choice("invalid", invalid, get_args(Invalid))
-        _check_choice("weight_kind", weight_kind, get_args(WeightKind))
+        check_choice("link", link, get_args(Link))
+        check_choice("invalid", invalid, get_args(Invalid))
+        check_choice("weight_kind", weight_kind, get_args(WeightKind))
         roles = cls(
             label=_name("label", label),
             scores=_score_names(score),
@@ -131,11 +132,6 @@ def _check_zone(zone: Any, time: str | None) -> None:
         hint = f" Did you mean {near[0]!r}?" if near else ""
         msg = f"time_zone must be the name of a zone, such as 'Europe/Paris'; got {zone!r}.{hint}"
         raise ArgumentError(msg)
-
-
-def _check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise ArgumentError.from_choice(name, value, allowed)
 
 
 def _name(role: str, value: object) -> str:

@@ -11,8 +11,8 @@ PACKAGE = Path(__file__).parents[1] / "calframe"
 # One line a floor, from the ground up. A folder is one room: its modules may import each other.
 FLOORS = [
     {"_errors", "_typing", "_version", "_demo"},
-    {"_kernels"},
-    {"_charts", "_roles", "_label", "_binning", "_registry", "_options"},
+    {"_kernels", "_options"},
+    {"_charts", "_roles", "_label", "_binning", "_registry"},
     {"_columns", "_metrics_builtin"},
     {"_pandas"},
     {"_source"},
