@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, get_args
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from calframe._errors import ArgumentError
 from calframe._options import check_choice
-from calframe._typing import Closed, Floats
+from calframe._typing import Closed, Floats, Ints, Strategy
 
 _MOST_BINS = 100_000  # more make no bins any more, and would fill the memory
 _BRANCHES = 32
@@ -81,6 +81,15 @@ class Bins:
         """Return the upper edge of each bin."""
         return np.asarray(self.edges[1:])
 
+    def check_covering(self) -> None:
+        """Raise unless every probability has a bin: of several classes there are always some near 0."""
+        if self.edges[0] > 0.0 or self.edges[-1] < 1.0:
+            msg = (
+                "bins as edges must reach from 0 to 1 where scores are class probabilities or confidences; got "
+                f"{self.edges[0]:g} to {self.edges[-1]:g}."
+            )
+            raise ArgumentError(msg)
+
     def index(self, score: nw.Expr, *, narrow: nw.Expr | bool) -> nw.Expr:
         """Return the bin of each score, 0 to ``count - 1``, as Int32.
 
@@ -94,6 +103,15 @@ class Bins:
         """
         found = self._by_arithmetic(score, narrow=narrow) if self.uniform else self._by_comparison(score, narrow=narrow)
         return found.clip(0, self.count - 1).cast(nw.Int32)
+
+    def find(self, score: Floats, *, narrow: bool) -> Ints:
+        """Return the bin of each score of an array; as `index` does."""
+        if self.uniform and not narrow and self.closed == "left" and product_is_exact(self.count, closed="left"):
+            return np.minimum((score * self.count).astype(np.int64), self.count - 1)
+        inner = np.asarray(self.edges[1:-1])
+        if narrow:
+            inner = inner.astype(np.float32).astype(np.float64)
+        return np.searchsorted(inner, score, side="right" if self.closed == "left" else "left")
 
     def outside(self, score: nw.Expr, *, narrow: nw.Expr | bool) -> nw.Expr | None:
         """Return which scores lie outside the edges; None where no score in [0, 1] can."""
@@ -120,6 +138,53 @@ class Bins:
         inner = [_edge(edge, narrow=narrow) for edge in self.edges[1:-1]]
         passed = [(score >= edge if self.closed == "left" else score > edge).cast(nw.Int32) for edge in inner]
         return _added(passed) if passed else (score * 0.0).cast(nw.Int32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinChoice:
+    """How scores are binned: between edges that are known beforehand, or into bins of about equal weight.
+
+    Attributes
+    ----------
+    fixed : Bins or None
+        The bins, where their edges are known.
+    quantiles : int or None
+        Otherwise how many bins of equal weight each segment gets; None for the automatic number.
+    """
+
+    fixed: Bins | None
+    quantiles: int | None = None
+
+    @classmethod
+    def from_arguments(cls, bins: Any, *, strategy: str, closed: Closed) -> Self:
+        """Read ``bins=``, ``strategy=`` and ``closed=``."""
+        check_choice("strategy", strategy, get_args(Strategy))
+        if isinstance(bins, str):
+            if bins != "auto":
+                msg = f"bins must be a number of bins, a list of edges, or 'auto'; got {bins!r}."
+                raise ArgumentError(msg)
+            check_choice("closed", closed, get_args(Closed))
+            return cls(fixed=None)
+        fixed = Bins.from_argument(bins, closed=closed)
+        if strategy == "uniform":
+            return cls(fixed=fixed)
+        if not fixed.uniform:
+            msg = "strategy='quantile' takes a number of bins; with edges leave strategy out."
+            raise ArgumentError(msg)
+        return cls(fixed=None, quantiles=fixed.count)
+
+    def finder(self, *, narrow: bool) -> Callable[[Floats], Ints]:
+        """Return the function from scores to bins; where bins are made of equal weight, everything is in the first."""
+        fixed = self.fixed
+        if fixed is None:
+            return lambda score: np.zeros(len(score), dtype=np.int64)
+        return lambda score: fixed.find(score, narrow=narrow)
+
+    def convention(self) -> dict[str, Any]:
+        """Return the choice as results state it."""
+        if self.fixed is not None:
+            return {"bins": list(self.fixed.edges), "strategy": "uniform" if self.fixed.uniform else "edges"}
+        return {"bins": self.quantiles or "auto", "strategy": "quantile"}
 
 
 def product_is_exact(count: int, *, closed: Closed) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,10 @@ from calframe._binning import Bins
 from calframe._errors import EmptyTableError
 from calframe._faults import check_faults
 from calframe._kernels._binned import segment_sum
-from calframe._registry import TERMS, Cells, Row
-from calframe._table import Table, clean_rows
+from calframe._registry import Cells, Row, Term
+from calframe._rows import clean_rows
+from calframe._table import Table
+from calframe._terms import TERMS
 from calframe._typing import Bools, Floats, Ints
 
 _BIN = "_cf_bin"
@@ -58,22 +60,44 @@ class Groups:
 
 
 def cells_plan(
-    table: Table, terms: Sequence[str], *, bins: Bins | None, clip: float | None = None
+    table: Table,
+    terms: Sequence[str],
+    *,
+    bins: Bins | None,
+    clip: float | None = None,
+    own: Mapping[str, Term] | None = None,
+    rows: nw.LazyFrame[Any] | None = None,
 ) -> nw.LazyFrame[Any]:
     """Return the lazy aggregate: one row per segment, model and bin, with the sums of `terms`.
 
     Every aggregate is elementary (sum, count, min, max) on a column made beforehand, so that each engine runs it
     natively.
+
+    Parameters
+    ----------
+    table : Table
+        The opened table.
+    terms : sequence of str
+        Names of row terms.
+    bins : Bins or None
+        The bins; None for one cell a segment.
+    clip : float, optional
+        How far from 0 and 1 scores stay in the log loss.
+    own : mapping of str to callable, optional
+        Terms that do not ship with the package.
+    rows : narwhals.LazyFrame, optional
+        The clean rows, where they have been read already.
     """
-    rows, names = clean_rows(table)
-    score = nw.col("_cf_p")
-    index = nw.lit(0, nw.Int32) if bins is None else bins.index(score, narrow=table.narrow_score())
+    plan, names = clean_rows(table)
+    rows = plan if rows is None else rows
+    index = nw.lit(0, nw.Int32) if bins is None else bins.index(nw.col("_cf_p"), narrow=table.narrow_score())
     prepared = {_BIN: index}
-    if {"surprise", "impossible"} & set(terms):
+    if own or any(term.startswith(("surprise", "impossible", "gain_log")) for term in terms):
         prepared["_cf_chance"] = _chance(clip)
     rows = rows.with_columns(**prepared)
     row = _row(table, clip)
-    columns = {_summed(term, table): TERMS[term](row) for term in terms}
+    known = {**TERMS, **(own or {})}
+    columns = {_summed(term, table): known[term](row) for term in terms}
     columns = {alias: term for alias, term in columns.items() if alias not in names}
     if columns:
         rows = rows.with_columns(**columns)
@@ -128,7 +152,7 @@ def _chance(clip: float | None) -> nw.Expr:
 
 def _row(table: Table, clip: float | None) -> Row:
     chance = nw.col("_cf_chance")
-    if table.roles.link == "logit" and clip is None:
+    if table.has_logits and clip is None:
         chance, surprise = _logit_surprise()
     else:
         surprise = nw.when(chance > 0.0).then(chance).otherwise(1.0).log() * -1.0
@@ -140,6 +164,7 @@ def _row(table: Table, clip: float | None) -> Row:
         surprise=surprise,
         weight=nw.col("_cf_w") if table.weighted else None,
         frequency=table.roles.weight_kind == "frequency",
+        posterior=nw.col("_cf_q") if table.roles.posterior else None,
     )
 
 

@@ -44,6 +44,8 @@ def closed_frame(
     named = [_closed_key(table, keys, key) for key in table.keys]
     if table.roles.several:
         named.append(nw.new_series("model", model_names(table, keys), nw.String, backend=backend))
+    if table.view == "classwise":
+        named.append(_class_column(table, keys, backend))
     types = {name: _dtype(values) for name, values in columns.items()}
     made = nw.from_dict(dict(columns), types, backend=backend)
     numbers = [nw.col(name) for name, dtype in types.items() if dtype == nw.Float64]
@@ -60,7 +62,26 @@ def polars_schema(table: Table, columns: Mapping[str, type]) -> dict[str, pl.Dat
         schema[key.name] = pl.Int64() if key.whole else pl.String() if text else native[key.name]
     if table.roles.several:
         schema["model"] = pl.String()
+    if table.view == "classwise":
+        schema["class"] = _POLARS_TYPES[_class_type(table)]
     return schema | {name: _POLARS_TYPES[kind] for name, kind in columns.items()}
+
+
+def _class_column(table: Table, keys: nw.DataFrame[Any], backend: Any) -> nw.Series[Any]:
+    """Return the class of each row under the user's name for it, as text or whole numbers."""
+    names = () if table.classes is None else table.classes.names
+    found = [names[int(place)] for place in keys.get_column("_cf_class").to_list()]
+    if _class_type(table) is int:
+        return nw.new_series("class", [int(name) for name in found], nw.Int64, backend=backend)
+    return nw.new_series("class", [str(name) for name in found], nw.String, backend=backend)
+
+
+def _class_type(table: Table) -> type:
+    names = () if table.classes is None else table.classes.names
+    whole = [
+        isinstance(name, int | float | np.number) and not isinstance(name, bool) and name == int(name) for name in names
+    ]
+    return int if all(whole) else str
 
 
 def model_names(table: Table, keys: nw.DataFrame[Any]) -> list[str]:

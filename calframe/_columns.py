@@ -104,11 +104,11 @@ def check_types(types: Mapping[str, Any], roles: Roles, *, sortable: Collection[
     sortable : collection of str
         Columns of Python objects that pandas can group and sort all the same, such as dates.
     """
-    for name in roles.scores:
+    if roles.vector:
+        _check_vector(types[roles.scores[0]], roles)
+    for name in (*roles.posterior, *(() if roles.vector else roles.scores)):
         if not _is_number(types[name]):
-            raise ScoreError(
-                _type_text("score", name, types[name], "scores are numbers between 0 and 1. Cast it to a float")
-            )
+            raise ScoreError(_type_text("score", name, types[name], _wanted(types[name])))
     if roles.weight is not None and not _is_number(types[roles.weight]):
         raise WeightError(
             _type_text(
@@ -123,6 +123,42 @@ def check_types(types: Mapping[str, Any], roles: Roles, *, sortable: Collection[
         if isinstance(types[name], _NO_KEYS) and name not in sortable:
             wanted = "a segment is text, a whole number, a bool, a category or a date. Cast it first"
             raise SegmentError(_type_text("segment", name, types[name], wanted))
+
+
+def _check_vector(dtype: Any, roles: Roles) -> None:
+    """Raise unless a column of vectors is a list or array of numbers, or a struct with a field for each class."""
+    name, wanted = roles.scores[0], "with classes= it is a list, array or struct of one number a class"
+    if isinstance(dtype, nw.Struct):
+        fields = {field.name: field.dtype for field in dtype.fields}
+        patterns = [str(named) for named in roles.classes if _is_pattern(str(named))]
+        if patterns:
+            msg = (
+                f"score column {name!r} is a struct with a field {patterns[0]!r}, which polars reads as a pattern; "
+                "give its values as a list, or each class as a column of its own."
+            )
+            raise ScoreError(msg)
+        missing = [str(named) for named in roles.classes if str(named) not in fields]
+        if missing:
+            listed = ", ".join(map(repr, fields))
+            msg = f"score column {name!r} is a struct without a field {missing[0]!r} (one a class); it has {listed}."
+            raise ScoreError(msg)
+        held: Any = [fields[str(named)] for named in roles.classes]
+    elif isinstance(dtype, nw.List | nw.Array):
+        held = [dtype.inner]
+    else:
+        raise ScoreError(_type_text("score", name, dtype, wanted))
+    if not all(_is_number(part() if isinstance(part, type) else part) for part in held):
+        raise ScoreError(_type_text("score", name, dtype, wanted))
+
+
+def _wanted(dtype: Any) -> str:
+    if isinstance(dtype, nw.List | nw.Array | nw.Struct):
+        return "for vectors of class probabilities pass classes=, the list of the classes"
+    return "scores are numbers between 0 and 1. Cast it to a float"
+
+
+def _is_pattern(name: str) -> bool:
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
 
 
 def _check_time(types: Mapping[str, Any], roles: Roles) -> None:

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
-
-from calframe._binning import Bins
-from calframe._cells import Groups, cells_plan, read_groups
-from calframe._closing import Column, closed_frame, warn_empty_categories
-from calframe._kernels._intervals import rate_interval
-from calframe._kernels._null import central_part
-from calframe._metrics_builtin import reserved_names
-from calframe._options import check_choice, check_interval, check_level, check_strategy
+from calframe._binning import BinChoice
+from calframe._closing import warn_empty_categories
+from calframe._curve_tables import CurveMethod, Drawn, curve_table
+from calframe._errors import ArgumentError
+from calframe._measures import reserved_names
+from calframe._options import check_choice, check_interval, check_level, check_resamples, seed_of
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
-from calframe._table import Table, open_table
-from calframe._typing import Closed, Floats, Ints, Invalid, Json, Link, Names, RateInterval, Strategy
+from calframe._table import Table, open_table, view_of
+from calframe._typing import Closed, Invalid, Json, Link, Names, Notion, RateInterval, Score, Seed, Strategy
 
 if TYPE_CHECKING:
     import altair as alt
 
-CurveMethod: TypeAlias = Literal["binned"]
-
 _COLUMNS = ("bin", "lower", "upper", "mean_score", "rate", "rate_low", "rate_high", "band_low", "band_high")
-_TERMS = ("wp", "wy", "w2", "variance", "w2_variance")
+_USUAL_BINS = {"binned": 15, "isotonic": 15, "kernel": 100, "loess": 100}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,10 +31,11 @@ class Curve:
     Attributes
     ----------
     table : frame
-        One row per segment, model and non-empty bin, in the library of the input (polars where that was lazy):
-        the keys, ``model``?, ``bin`` (from 0), ``lower``, ``upper`` (edges), ``n`` (rows), ``weight_sum``?,
-        ``mean_score``, ``rate``, ``gap`` (mean_score - rate), ``rate_low``, ``rate_high`` (interval of the rate),
-        ``band_low``, ``band_high`` (where the rate of right scores would lie).
+        One row per segment, model, class and non-empty bin, in the library of the input (polars where that was lazy):
+        the keys, ``model``?, ``class``?, ``bin`` (from 0), ``lower``, ``upper`` (edges; of bins of equal weight and of
+        isotonic steps the lowest and highest score), ``n`` (rows), ``weight_sum``?, ``mean_score``, ``rate`` (of
+        smooth curves the curve at the mean score), ``gap`` (mean_score - rate), ``rate_low``, ``rate_high`` (interval
+        of the rate), ``band_low``, ``band_high`` (where the rate of right scores would lie).
     by : tuple of str
         The segment columns.
     scores : tuple of str
@@ -49,16 +45,20 @@ class Curve:
     n, n_missing, n_invalid : int
         Rows used, rows with something missing, and rows left out by ``invalid="drop"``, over all models.
     bins : tuple of float
-        The edges.
+        The edges; empty where the scores of each segment make them.
     closed : {"left", "right"}
         The side of a bin that belongs to it.
+    binning : dict
+        How bins were made.
     confidence_level : float
         The level of intervals and band.
     interval : {"wilson", "clopper_pearson", "jeffreys"}
         The interval of the rate.
     roles : dict
         How the columns were read: positive value, link, invalid rows, weights.
-    method : {"binned"}
+    notion : {"confidence", "classwise"} or None
+        Of which scores the curve is.
+    method : {"binned", "isotonic", "kernel", "loess"}
         How the curve was made.
     """
 
@@ -71,9 +71,11 @@ class Curve:
     n_invalid: int
     bins: tuple[float, ...]
     closed: Closed
+    binning: Json
     confidence_level: float
     interval: RateInterval
     roles: Json
+    notion: Notion | None = None
     method: CurveMethod = "binned"
 
     def plot(self, *, width: int = 540) -> alt.TopLevelMixin:
@@ -93,15 +95,18 @@ class Curve:
         from calframe._charts import reliability_curves  # noqa: PLC0415  altair loads only when a chart is asked for
 
         table = to_polars(self.table)
-        keys = [name for name in (*self.by, "model") if name in table.columns]
-        chart: alt.TopLevelMixin = reliability_curves(table, keys=keys, width=width)
+        keys = [name for name in (*self.by, "model", "class") if name in table.columns]
+        chart: alt.TopLevelMixin = reliability_curves(
+            table, keys=keys, width=width, method=self.method, notion=self.notion, edges=bool(self.bins)
+        )
         return chart
 
     def to_dict(self) -> Json:
         """Return the curve as JSON-ready data with a schema version."""
         convention = {
             "method": self.method,
-            "bins": list(self.bins),
+            "notion": self.notion,
+            **json_ready(self.binning),
             "closed": self.closed,
             "confidence_level": self.confidence_level,
             "interval": self.interval,
@@ -122,9 +127,8 @@ class Curve:
     def __repr__(self) -> str:
         """Return one line that says what the curve holds."""
         rows = len(to_polars(self.table))
-        bins, used = (
-            f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in ((rows, "bin"), (self.n, "row"))
-        )
+        noun = {"binned": "bin", "isotonic": "step"}.get(self.method, "point")
+        bins, used = (f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in ((rows, noun), (self.n, "row")))
         return f"<Curve: {bins} from {used}; .table, .plot(), .to_dict()>"
 
     def _repr_html_(self) -> str:
@@ -135,15 +139,19 @@ def curve(
     data: Any,
     *,
     label: str,
-    score: Names,
+    score: Score,
     by: Names | None = None,
     weight: str | None = None,
     method: CurveMethod = "binned",
-    bins: int | Sequence[float] = 15,
+    notion: Notion | None = None,
+    classes: Sequence[Any] | None = None,
+    bins: int | Sequence[float] | Literal["auto"] | None = None,
     strategy: Strategy = "uniform",
     closed: Closed = "left",
     confidence_level: float = 0.95,
     interval: RateInterval | None = None,
+    n_resamples: int = 1000,
+    rng: Seed = 0,
     positive: Any = None,
     link: Link = "probability",
     invalid: Invalid = "raise",
@@ -152,26 +160,39 @@ def curve(
 ) -> Curve:
     """Draw up the reliability curve: the rate of positives among rows with about the same score.
 
-    The query runs at once, on the table's own engine; only segments x bins sums reach Python.
+    The query runs at once. Binned curves between known edges are summed up on the table's own engine; the other ones
+    read label, score and weight of the rows into memory, or of a remote engine their sums by distinct score.
 
     Parameters
     ----------
     data : table
         See `metrics`.
-    label, score, by, weight, positive, link, invalid, weight_kind, engine
+    label, score, by, weight, classes, positive, link, invalid, weight_kind, engine
         See `metrics`.
-    method : {"binned"}, default "binned"
-        How the curve is made: means within score bins.
-    bins : int or list of float, default 15
-        Number of bins of equal width on [0, 1], or their edges.
-    strategy : {"uniform"}, default "uniform"
-        How a number of bins is placed.
+    method : {"binned", "isotonic", "kernel", "loess"}, default "binned"
+        How the curve is made. ``"binned"``: means within score bins. ``"isotonic"``: the non-decreasing steps that fit
+        best, without any setting (CORP). ``"kernel"``: smoothed as widely as smece smooths. ``"loess"``: the local
+        quadratic regression of ici, as R draws it.
+    notion : {"confidence", "classwise"}, optional
+        Of what: the largest score of a row against whether its class happened, or each class against the rest (one
+        curve a class). With one column of scores only the former; by default that column itself. Needed for three
+        classes or more.
+    bins : int, list of float or "auto", optional
+        Number of bins of equal width on [0, 1], their edges, or the cube root of the rows in bins of equal weight.
+        By default 15; of kernel and loess curves, whose points lie at the mean scores of bins, 100. Isotonic steps
+        need none.
+    strategy : {"uniform", "quantile"}, default "uniform"
+        How a number of bins is placed: by equal width, or by equal weight with equal scores kept together.
     closed : {"left", "right"}, default "left"
         The side of a bin that belongs to it.
     confidence_level : float, default 0.95
-        Level in (0, 1) of the intervals of the rates and of the consistency band, each bin by itself.
+        Level in (0, 1) of the intervals of the rates and of the consistency band, each point by itself.
     interval : {"wilson", "clopper_pearson", "jeffreys"}, optional
-        Interval of a rate; Wilson by default. With weights, at (sum w)^2 / sum w^2 rows.
+        Interval of a binned or kernel rate; Wilson by default. With weights, at (sum w)^2 / sum w^2 rows.
+    n_resamples : int, default 1000
+        Resamples behind the regions of an isotonic curve.
+    rng : int, numpy.random.Generator or None, default 0
+        Their seed; None for fresh entropy.
 
     Returns
     -------
@@ -185,15 +206,27 @@ def curve(
 
     Notes
     -----
-    The consistency band holds the rate that right scores would show: the central region of the Binomial matched to
-    the mean and variance of the positives in the bin, exact where the scores of a bin are equal. A rate inside the
-    band is no evidence against the scores; the interval around a rate answers another question, where the true rate
-    lies.
+    The band holds the rate that right scores would show; a rate inside it is no evidence against the scores. The
+    interval around a rate answers another question, where the true rate lies.
+
+    Binned: the band is the central region of the Binomial matched to mean and variance of the positives in the bin,
+    exact where its scores are equal. Isotonic: the band and the interval are the central parts of fits to resampled
+    rows, whose labels are drawn from the scores themselves, or from the fit. Kernel: both are those of a weighted
+    mean. Loess: both are normal, by the weights that the curve gives to the labels.
 
     References
     ----------
     Bröcker, J. and Smith, L. A. (2007). Increasing the reliability of reliability diagrams. Weather and Forecasting
     22, 651-661. https://doi.org/10.1175/WAF993.1
+
+    Dimitriadis, T., Gneiting, T. and Jordan, A. I. (2021). Stable reliability diagrams for probabilistic classifiers.
+    PNAS 118, e2016191118. https://doi.org/10.1073/pnas.2016191118
+
+    Błasiok, J. and Nakkiran, P. (2023). Smooth ECE: principled reliability diagrams via kernel smoothing.
+    https://doi.org/10.48550/arXiv.2309.12236
+
+    Austin, P. C. and Steyerberg, E. W. (2014). Graphical assessment of internal and external calibration of logistic
+    regression models by using loess smoothers. Statistics in Medicine 33, 517-535. https://doi.org/10.1002/sim.5941
 
     Examples
     --------
@@ -215,11 +248,18 @@ def curve(
     └─────┴───────┴───────┴─────┴────────────┴──────┘
     """
     check_choice("method", method, get_args(CurveMethod))
-    check_strategy(strategy)
     check_level(confidence_level, required=True)
     check_interval(interval, confidence_level)
-    binned = Bins.from_argument(bins, closed=closed)
-    chosen: RateInterval = interval or "wilson"
+    check_resamples(n_resamples)
+    choice = BinChoice.from_arguments(_USUAL_BINS[method] if bins is None else bins, strategy=strategy, closed=closed)
+    drawn = Drawn(
+        method=method,
+        choice=choice,
+        level=confidence_level,
+        interval=interval or "wilson",
+        n_resamples=int(n_resamples),
+        seed=seed_of(rng),
+    )
     roles = Roles.from_arguments(
         label=label,
         score=score,
@@ -229,61 +269,36 @@ def curve(
         link=link,
         invalid=invalid,
         weight_kind=weight_kind,
+        classes=classes,
     )
-    table = open_table(data, roles, reserved=reserved_names() | set(_COLUMNS), bins=binned)
-    groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=binned), engine=engine), _TERMS)
+    table = _opened(data, roles, notion, choice)
+    groups, found = curve_table(table, drawn, engine=engine)
     warn_empty_categories(table, groups)
     return Curve(
-        table=_curve_table(table, groups, binned, confidence_level, chosen),
+        table=found,
         by=roles.by,
         scores=roles.scores,
         label=label,
         n=int(groups.n.sum()),
         n_missing=int(groups.n_missing.sum()),
         n_invalid=int(groups.n_invalid.sum()),
-        bins=binned.edges,
+        bins=() if choice.fixed is None or method == "isotonic" else choice.fixed.edges,
         closed=closed,
+        binning={} if method == "isotonic" else choice.convention(),
         confidence_level=confidence_level,
-        interval=chosen,
+        interval=drawn.interval,
         roles=roles.convention(),
+        notion=notion,
+        method=method,
     )
 
 
-def _curve_table(table: Table, groups: Groups, bins: Bins, level: float, interval: RateInterval) -> Any:
-    """Return the table of non-empty bins in the user's library."""
-    filled = np.flatnonzero(groups.cells.sums["n"] > 0)
-    sums = {name: values[filled] for name, values in groups.cells.sums.items()}
-    index = groups.bin[filled]
-    n: Ints = np.rint(sums["n"]).astype(np.int64)
-    columns: dict[str, Column] = {"bin": index, "lower": bins.lower()[index], "upper": bins.upper()[index], "n": n}
-    if table.weighted:
-        columns["weight_sum"] = sums["w"]
-    columns |= bin_columns(sums, level=level, interval=interval)
-    segment = np.searchsorted(groups.cells.starts, filled, side="right") - 1
-    return closed_frame(table, groups, columns, segment=segment).to_native()
-
-
-def bin_columns(sums: dict[str, Floats], *, level: float, interval: RateInterval) -> dict[str, Column]:
-    """Return what a curve says of each bin, from its sums.
-
-    Parameters
-    ----------
-    sums : dict of str to ndarray
-        Sums ``w``, ``wp``, ``wy``, ``w2``, ``variance`` and ``w2_variance`` of non-empty bins.
-    level : float
-        Confidence level of interval and band.
-    interval : {"wilson", "clopper_pearson", "jeffreys"}
-        Interval of the rate.
-    """
-    weight, score, rate = sums["w"], sums["wp"] / sums["w"], sums["wy"] / sums["w"]
-    low, high = rate_interval(rate, weight**2 / sums["w2"], level=level, method=interval)
-    band = central_part(weight, sums["wp"], sums["variance"], sums["w2_variance"], level=level)
-    return {
-        "mean_score": score,
-        "rate": rate,
-        "gap": score - rate,
-        "rate_low": low,
-        "rate_high": high,
-        "band_low": band[0],
-        "band_high": band[1],
-    }
+def _opened(data: Any, roles: Roles, notion: Notion | None, choice: BinChoice) -> Table:
+    view = view_of(roles, notion)
+    if view == "vectors":
+        msg = (
+            "a curve of several classes needs notion=: 'confidence' for the largest score, 'classwise' for one curve a "
+            "class."
+        )
+        raise ArgumentError(msg)
+    return open_table(data, roles, reserved=reserved_names() | set(_COLUMNS), bins=choice.fixed, view=view)

@@ -10,9 +10,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._binning import Bins
+from calframe._class_faults import check_classes, check_posterior
 from calframe._errors import CalframeError, ScoreError, SegmentError, WeightError
 from calframe._label import MOST_VALUES, check_values
-from calframe._table import FAULT, Table, model_alias, outside_bins, wrong_weight
+from calframe._rows import FAULT, outside_bins, wrong_weight
+from calframe._table import Table, model_alias
 
 _PERCENT, _LEAST_PERCENT = 100.0, 10.0  # the largest score of a table in percent
 _ROUNDING = 1e-6  # scores this far outside [0, 1] are the work of arithmetic
@@ -32,7 +34,8 @@ def check_faults(table: Table, cells: nw.DataFrame[Any]) -> None:
     if "_cf_fault" in cells.columns:
         flagged = float(np.max(_values(cells, "_cf_fault")))
     if flagged >= FAULT:
-        for explain in (_weights, _segments, _labels, _scores):
+        scores = (_labels, _scores) if table.classes is None else (check_classes,)
+        for explain in (_weights, _segments, *scores, check_posterior):
             explain(table)
         msg = "rows that cannot be used were found, but not when looking again: the table changed while it was read."
         raise CalframeError(msg)

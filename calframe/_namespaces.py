@@ -1,4 +1,4 @@
-"""The `.calib` namespace on pandas and polars frames: sugar over the functions, holding no state."""
+"""The `.calib` namespace on pandas and polars frames, sugar over the functions, and on polars expressions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 
 from calframe._curve import curve
+from calframe._expr import CalibExpressions
 from calframe._metrics import metrics
 from calframe._verb_report import report
 
@@ -54,15 +55,16 @@ class CalibNamespace:
 
 
 def register() -> None:
-    """Put `.calib` on pandas DataFrame, polars DataFrame and polars LazyFrame; again does nothing."""
-    for frame, registering in (
-        (pd.DataFrame, pd.api.extensions.register_dataframe_accessor),
-        (pl.DataFrame, pl.api.register_dataframe_namespace),
-        (pl.LazyFrame, pl.api.register_lazyframe_namespace),
+    """Put `.calib` on pandas DataFrame, polars DataFrame, LazyFrame and Expr; again does nothing."""
+    for owner, registering, namespace in (
+        (pd.DataFrame, pd.api.extensions.register_dataframe_accessor, CalibNamespace),
+        (pl.DataFrame, pl.api.register_dataframe_namespace, CalibNamespace),
+        (pl.LazyFrame, pl.api.register_lazyframe_namespace, CalibNamespace),
+        (pl.Expr, pl.api.register_expr_namespace, CalibExpressions),
     ):
-        if not _is_ours(getattr(frame, NAME, None)):
-            registering(NAME)(CalibNamespace)
+        if not _is_ours(getattr(owner, NAME, None), namespace):
+            registering(NAME)(namespace)
 
 
-def _is_ours(found: object) -> bool:
-    return getattr(found, "__module__", None) == CalibNamespace.__module__
+def _is_ours(found: object, namespace: type) -> bool:
+    return getattr(found, "__module__", None) == namespace.__module__

@@ -6,8 +6,13 @@ from collections.abc import Collection
 from numbers import Real
 from typing import Any, get_args
 
+import numpy as np
+
 from calframe._errors import ArgumentError
-from calframe._typing import RateInterval, Strategy
+from calframe._typing import Notion, RateInterval, Smoother
+
+_ENGINES = ("auto", "in-memory", "streaming", "gpu")
+_MOST_RESAMPLES = 1_000_000
 
 
 def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
@@ -31,11 +36,6 @@ def check_level(level: Any, *, required: bool = False) -> None:
         raise ArgumentError(msg)
 
 
-def check_strategy(strategy: Any) -> None:
-    """Raise unless `strategy` is known."""
-    check_choice("strategy", strategy, get_args(Strategy))
-
-
 def check_interval(interval: Any, level: float | None) -> None:
     """Raise unless the interval of a rate is known, and a level is given for it."""
     if interval is None:
@@ -51,3 +51,45 @@ def check_clip(clip: float | None) -> None:
     if clip is not None and not (is_real(clip) and 0.0 < clip < 0.5 and 1.0 - clip < 1.0):
         msg = f"clip must lie between 2e-16 and 0.5, for example 1e-15; got {clip!r}."
         raise ArgumentError(msg)
+
+
+def check_floor(floor: Any) -> None:
+    """Raise unless `floor` is a small distance from 0 and 1."""
+    if not (is_real(floor) and 0.0 < floor < 0.5):
+        msg = f"floor must lie between 0 and 0.5, for example 1e-12; got {floor!r}."
+        raise ArgumentError(msg)
+
+
+def check_smoother(smoother: Any) -> None:
+    """Raise unless `smoother` is known."""
+    check_choice("smoother", smoother, get_args(Smoother))
+
+
+def check_engine(engine: Any) -> None:
+    """Raise unless `engine` is one that polars has: a name, or an object of its own."""
+    if engine is None or type(engine).__module__.split(".")[0] == "polars":
+        return
+    check_choice("engine", engine, _ENGINES)
+
+
+def check_notion(notion: Any) -> None:
+    """Raise unless a notion is known; None is none."""
+    if notion is not None:
+        check_choice("notion", notion, get_args(Notion))
+
+
+def check_resamples(count: Any) -> None:
+    """Raise unless a number of resamples is a whole number that leaves something to look at."""
+    if not (isinstance(count, int | np.integer) and not isinstance(count, bool) and 20 <= count <= _MOST_RESAMPLES):
+        msg = f"n_resamples must be a whole number from 20 to {_MOST_RESAMPLES:,}; got {count!r}."
+        raise ArgumentError(msg)
+
+
+def seed_of(rng: Any) -> int:
+    """Return the seed that ``rng=`` stands for: its number, one drawn from a Generator, or fresh entropy for None."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return int((rng or np.random.default_rng()).integers(2**63))
+    if not isinstance(rng, int | np.integer) or isinstance(rng, bool) or rng < 0:
+        msg = f"rng must be a whole number of 0 or more, a numpy Generator, or None for fresh entropy; got {rng!r}."
+        raise ArgumentError(msg)
+    return int(rng)

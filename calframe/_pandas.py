@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 
 from calframe._columns import check_zone
-from calframe._errors import SegmentError
+from calframe._errors import ScoreError, SegmentError
 from calframe._roles import Roles
 from calframe._typing import Ints
 
@@ -25,9 +25,14 @@ _SORTABLE_OBJECTS = {"date", "time", "decimal"}  # Python objects of one kind, w
 
 def pandas_ready(data: pd.DataFrame, roles: Roles) -> pd.DataFrame:
     """Return the used columns of a pandas frame, object columns in a proper type, categories as text."""
-    numbers = {roles.label, *roles.scores, roles.weight}
+    numbers = {roles.label, *roles.scores, *roles.posterior, roles.weight}
     used = data[list(roles.columns())]
-    proper = {name: _proper(used[name], number=name in numbers) for name in used.columns}
+    if any(isinstance(named, str) for named in roles.classes) and used[roles.label].isna().all():
+        used = used.assign(**{roles.label: pd.Series(pd.NA, index=used.index, dtype="string")})
+    whole = set(roles.scores) if roles.vector else set()
+    proper = {
+        name: used[name] if name in whole else _proper(used[name], number=name in numbers) for name in used.columns
+    }
     if roles.time is not None and is_sortable(proper[roles.time]):
         check_zone(roles, holds_dates=pd.api.types.infer_dtype(used[roles.time], skipna=True) == "date")
         proper[roles.time] = pd.to_datetime(proper[roles.time])
@@ -53,7 +58,12 @@ def coded(
     values, codes : mapping of str to str
         The private names of the columns needed as values, and of those needed as codes.
     """
-    columns = [_values(data[name]).alias(alias) for name, alias in values.items() if name != roles.time]
+    vectors = set(roles.scores) if roles.vector else set()
+    columns = [
+        (vector_values if name in vectors else _values)(data[name]).alias(alias)
+        for name, alias in values.items()
+        if name != roles.time
+    ]
     if roles.time is not None:
         columns.append(_days(data[roles.time], roles.time_zone).alias(values[roles.time]))
     levels = {}
@@ -63,12 +73,38 @@ def coded(
     return pl.DataFrame(columns).lazy(), levels
 
 
+def vector_values(column: pd.Series[Any]) -> pl.Series:
+    """Return a column of lists, arrays or dicts as a polars Series of lists or structs."""
+    rows = [None if _is_missing(value) else _plain(value) for value in column.to_numpy(dtype=object)]
+    try:
+        return pl.Series(rows, strict=False)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        msg = (
+            f"score column {str(column.name)!r} holds mixed Python objects; with classes= each of its values is a list "
+            "or array of numbers, or a dict of them by class."
+        )
+        raise ScoreError(msg) from error
+
+
 def taken(levels: Levels, codes: Sequence[int | None]) -> pd.Series[Any]:
     """Return the values behind codes, in the type of the input column; None is a missing value."""
     places = np.array([-1 if code is None else code for code in codes], dtype=np.int64)
     if (places >= 0).all():
         return levels.take(places).reset_index(drop=True)
     return pd.Series(levels.array.take(places, allow_fill=True, fill_value=None))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value))
+
+
+def _plain(value: Any) -> Any:
+    """Return a vector with class names as text, its numbers as floats; anything else as it is."""
+    if isinstance(value, Mapping):
+        return {str(name): None if part is None else float(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [None if part is None else float(part) for part in value]
+    return value
 
 
 def _proper(column: pd.Series[Any], *, number: bool) -> pd.Series[Any]:

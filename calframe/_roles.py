@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+import numpy as np
+
 from calframe._errors import ArgumentError
 from calframe._options import check_choice
-from calframe._typing import Invalid, Link, Names
+from calframe._typing import Invalid, Link, Names, Score
 
 WeightKind: TypeAlias = Literal["importance", "frequency"]
 
@@ -27,6 +29,12 @@ class Roles:
         Score columns, one a model; `several` says whether they were given as a list.
     by : tuple of str
         Segment columns.
+    classes : tuple
+        The classes, where scores are class probabilities: one column a class, or one column of vectors.
+    vector : bool
+        Whether one column holds the probabilities of all classes.
+    posterior : tuple of str
+        Columns of the true probabilities: one of the positive class, or one a class.
     positive : object
         The label value that counts as positive; None where the label itself tells.
     link, invalid, weight_kind, time_zone
@@ -36,6 +44,9 @@ class Roles:
     label: str
     scores: tuple[str, ...]
     several: bool
+    classes: tuple[Any, ...]
+    vector: bool
+    posterior: tuple[str, ...]
     by: tuple[str, ...]
     weight: str | None
     time: str | None
@@ -50,7 +61,7 @@ class Roles:
         cls,
         *,
         label: str,
-        score: Names,
+        score: Score,
         by: Names | None = None,
         weight: str | None = None,
         time: str | None = None,
@@ -59,15 +70,22 @@ class Roles:
         link: Link = "probability",
         invalid: Invalid = "raise",
         weight_kind: WeightKind = "importance",
+        classes: Sequence[Any] | None = None,
+        posterior: Score | None = None,
     ) -> Self:
         """Check the arguments and gather them."""
         check_choice("link", link, get_args(Link))
         check_choice("invalid", invalid, get_args(Invalid))
         check_choice("weight_kind", weight_kind, get_args(WeightKind))
+        named = _classes(score, classes)
+        _check_positive(positive, named)
         roles = cls(
             label=_name("label", label),
             scores=_score_names(score),
-            several=not isinstance(score, str),
+            several=not isinstance(score, str | Mapping),
+            classes=named,
+            vector=bool(named) and isinstance(score, str),
+            posterior=_posterior(posterior, named),
             by=_names("by", by) if by is not None else (),
             weight=None if weight is None else _name("weight", weight),
             time=None if time is None else _name("time", time),
@@ -90,13 +108,21 @@ class Roles:
             "weight": self.weight,
             "weight_kind": None if self.weight is None else self.weight_kind,
             "time_zone": self.time_zone,
+            "classes": list(self.classes) or None,
+            "posterior": list(self.posterior) or None,
         }
+
+    @property
+    def multiclass(self) -> bool:
+        """Whether there are three classes or more; a table of two is a binary table of the second."""
+        return len(self.classes) > 2
 
     def columns(self) -> dict[str, str]:
         """Return every column used, each with the role it is asked for first."""
         asked: list[tuple[str | None, str]] = [
             (self.label, "label"),
             *((score, "score") for score in self.scores),
+            *((name, "posterior") for name in self.posterior),
             *((key, "by") for key in self.by),
             (self.weight, "weight"),
             (self.time, "time"),
@@ -159,13 +185,65 @@ def _names(role: str, value: object) -> tuple[str, ...]:
 
 def _score_names(value: object) -> tuple[str, ...]:
     if isinstance(value, Mapping):
-        msg = (
-            "score= takes one column of positive-class probabilities, or a list of them for several models; got a "
-            "mapping of classes."
-        )
+        names = tuple(_name("score", name) for name in value.values())
+        if len(set(names)) < len(names):
+            msg = f"score= gives two classes one column ({list(names)}); each class has its own."
+            raise ArgumentError(msg)
+        return names
+    if isinstance(value, Sequence) and any(isinstance(name, Mapping) for name in value):
+        msg = "score= takes one mapping of classes; for several models of several classes call once for each."
         raise ArgumentError(msg)
     names = _names("score", value)
     if not names:
         msg = "score= is an empty list; name at least one score column."
+        raise ArgumentError(msg)
+    return names
+
+
+def _classes(score: object, classes: object) -> tuple[Any, ...]:
+    """Return the classes of a mapping, or of a column of vectors; none of other scores."""
+    if isinstance(score, Mapping):
+        if classes is not None:
+            msg = "classes= goes with one column of vectors; a mapping of score= names its classes already."
+            raise ArgumentError(msg)
+        named = tuple(score)
+    elif classes is None:
+        return ()
+    elif not isinstance(score, str) or isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
+        msg = (
+            "classes= is the list of classes of one score column that holds vectors, in their order; "
+            f"got score={score!r}, classes={classes!r}."
+        )
+        raise ArgumentError(msg)
+    else:
+        named = tuple(classes)
+    if len(named) < 2:
+        msg = f"score= names {len(named)} class; there are two or more. For one column of probabilities give its name."
+        raise ArgumentError(msg)
+    return named
+
+
+def _check_positive(positive: object, classes: tuple[Any, ...]) -> None:
+    if positive is not None and classes:
+        msg = (
+            f"positive={positive!r} is for one column of probabilities; of two classes the second is the positive one, "
+            "so name them in that order and leave positive= out."
+        )
+        raise ArgumentError(msg)
+
+
+def _posterior(value: object, classes: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the columns of the true probabilities, in the order of the classes."""
+    if value is None:
+        return ()
+    if isinstance(value, Mapping):
+        if set(value) != set(classes):
+            msg = f"posterior= names the classes {list(value)}, score= {list(classes)}; name the same ones."
+            raise ArgumentError(msg)
+        return tuple(_name("posterior", value[name]) for name in classes)
+    names = _names("posterior", value)
+    wanted = len(classes) or 1
+    if len(names) != wanted:
+        msg = f"posterior= must name {wanted} column{'s' if wanted > 1 else ''}, one a class; got {list(names)}."
         raise ArgumentError(msg)
     return names

@@ -13,12 +13,13 @@ import polars as pl
 from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import declared_categories, empty_categories, keys_as_text, warn_empty_categories
-from calframe._curve import bin_columns
+from calframe._curve_tables import bin_columns
 from calframe._kernels._binned import segment_sum
 from calframe._kernels._intervals import score_test
 from calframe._kernels._null import chance_gap, chance_spread, error_quantile
 from calframe._kernels._ranked import quantile_bins
-from calframe._metrics_builtin import METRICS, effective_rows
+from calframe._measures import METRICS
+from calframe._measures._sums import effective_rows
 from calframe._registry import Cells
 from calframe._roles import Roles
 from calframe._table import Table, open_table

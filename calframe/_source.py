@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from calframe._columns import check_columns, check_types
 from calframe._errors import ArgumentError, CalframeError
-from calframe._pandas import Levels, coded, is_sortable, pandas_ready
+from calframe._pandas import Levels, coded, is_sortable, pandas_ready, vector_values
 from calframe._roles import Roles
 
 _SUPPORTED = (
@@ -62,6 +62,19 @@ class Source:
         """Return a segment column, or its codes."""
         return nw.col(self.codes[name]) if name in self.codes else self.column(name)
 
+    def vector(self, name: str, classes: Sequence[Any]) -> tuple[list[nw.Expr], nw.Expr]:
+        """Return the parts of a column of vectors as Float64, and which of its vectors have another length.
+
+        The fields of a struct are found by the names of the classes, the elements of a list or array by their order.
+        """
+        dtype, column = self.types[name], self.column(name)
+        if isinstance(dtype, nw.Struct):
+            return [column.struct.field(str(named)).cast(nw.Float64) for named in classes], nw.lit(value=False)
+        column = column.cast(nw.List(nw.Float64))
+        odd = ~column.is_null() & ~(column.list.len() == len(classes))
+        whole = nw.when(~odd).then(column)
+        return [whole.list.get(i) for i in range(len(classes))], odd
+
     def number(self, name: str) -> nw.Expr:
         """Return a used column as Float64."""
         found = self.column(name)
@@ -85,9 +98,11 @@ def _pandas_source(data: pd.DataFrame, roles: Roles) -> Source:
     types, _ = _types(opened(data).lazy(), roles)
     zoned = {name: dtype for name, dtype in data.dtypes.items() if isinstance(dtype, pd.DatetimeTZDtype)}
     types |= {str(name): nw.Datetime(dtype.unit, str(dtype.tz)) for name, dtype in zoned.items()}
+    if roles.vector:
+        types[roles.scores[0]] = nw.from_native(vector_values(data[roles.scores[0]]), series_only=True).dtype
     check_types(types, roles, sortable={name for name in data.columns if is_sortable(data[name])})
     floats = {name for name in roles.by if types[name].is_float()}  # must be whole, which codes would not show
-    valued = {roles.label, *roles.scores, roles.weight, roles.time, *floats}
+    valued = {roles.label, *roles.scores, *roles.posterior, roles.weight, roles.time, *floats}
     aliases = {name: f"_cf_in{i}" for i, name in enumerate(roles.columns()) if name in valued}
     codes = {name: f"_cf_code{i}" for i, name in enumerate(roles.by) if name not in floats}
     frame, levels = coded(data, roles, values=aliases, codes=codes)
@@ -161,4 +176,8 @@ def _is_blank(dtype: Any, frame: nw.LazyFrame[Any], name: str) -> bool:
 def _type_of(name: str, dtype: Any, roles: Roles, *, blank: bool) -> Any:
     if not blank:
         return dtype
-    return nw.Float64() if name in {roles.label, *roles.scores, roles.weight} else nw.String()
+    if roles.vector and name in roles.scores:
+        return nw.List(nw.Float64())
+    if name == roles.label and any(isinstance(named, str) for named in roles.classes):
+        return nw.String()
+    return nw.Float64() if name in {roles.label, *roles.scores, *roles.posterior, roles.weight} else nw.String()

@@ -1,28 +1,25 @@
-"""The door: a user's table in, clean private rows out, on any engine, and results back in the user's library.
-
-The missing rule lives here and nowhere else. A row is *used* when label, score and weight are there, the score is a
-probability and the weight is positive. Other rows become all zeros, so they add nothing to any sum; they are counted.
-"""
+"""The door: a user's table in under private names, on any engine, and results back in the user's library."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
 import polars as pl
 
 from calframe._binning import Bins
+from calframe._classes import ClassRule, class_column, posterior_column
 from calframe._columns import Key, key_of
 from calframe._errors import ArgumentError
 from calframe._label import LabelRule
+from calframe._options import check_engine, check_notion
 from calframe._pandas import Levels
 from calframe._roles import Roles
 from calframe._source import Source, is_eager, open_source
 
-SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # their squares and sums are still numbers
-FAULT = 2.0**40  # a row that is an error; below it the sum counts labels of -1
+View: TypeAlias = Literal["score", "second", "classwise", "confidence", "vectors"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +45,11 @@ class Table:
         The roles of its columns.
     bins : Bins or None
         Bins that every score must lie in.
+    classes : ClassRule or None
+        How the label is read where scores are class probabilities; then the raw columns are one a class.
+    view : {"score", "second", "classwise", "confidence", "vectors"}
+        What a clean row is: a score; of class probabilities that of the second of two classes, one row for each
+        class, the largest one with whether it was right, or all of them.
     """
 
     raw: nw.LazyFrame[Any]
@@ -58,6 +60,8 @@ class Table:
     levels: Mapping[str, Levels] | None
     roles: Roles
     bins: Bins | None = None
+    classes: ClassRule | None = None
+    view: View = "score"
 
     @property
     def weighted(self) -> bool:
@@ -68,7 +72,13 @@ class Table:
     def group_columns(self) -> list[str]:
         """The private columns that tell segments and models apart."""
         models = ["_cf_model"] if self.roles.several else []
-        return [key.alias for key in self.keys] + models
+        classes = ["_cf_class"] if self.view == "classwise" else []
+        return [key.alias for key in self.keys] + models + classes
+
+    @property
+    def has_logits(self) -> bool:
+        """Whether a clean row keeps the logit behind its probability."""
+        return self.roles.link == "logit" and self.view in ("score", "second")
 
     def narrow_score(self) -> nw.Expr | bool:
         """Return which rows hold float32 scores: the same answer for all, or by model."""
@@ -100,17 +110,37 @@ class Table:
             )
         return finish(self.collect(plan, engine=engine)).to_native()
 
+    def digest(
+        self,
+        plan: nw.LazyFrame[Any],
+        finish: Callable[[nw.LazyFrame[Any]], nw.DataFrame[Any]],
+        *,
+        schema: Callable[[], Mapping[str, Any]],
+        engine: Any = None,
+    ) -> Any:
+        """Do as `summarise` with the rows of `plan` themselves: read once into memory, or left on a remote engine."""
+        if isinstance(self.native, pl.LazyFrame) or is_eager(self.native):
+            return self.summarise(plan, lambda rows: finish(rows.lazy()), schema=schema, engine=engine)
+        return finish(plan).to_native()
+
     def collect(self, plan: nw.LazyFrame[Any], *, engine: Any = None) -> nw.DataFrame[Any]:
         """Run a small aggregate now; remote engines answer as polars."""
+        check_engine(engine)
         if plan.implementation.is_polars():
             return plan.collect(engine=engine or "auto")
         return plan.collect() if is_eager(self.native) else plan.collect("polars")
 
 
 def open_table(
-    data: Any, roles: Roles, *, reserved: Iterable[str] = (), by_day: bool = False, bins: Bins | None = None
+    data: Any,
+    roles: Roles,
+    *,
+    reserved: Iterable[str] = (),
+    by_day: bool = False,
+    bins: Bins | None = None,
+    view: View = "score",
 ) -> Table:
-    """Open a prediction table: check its columns, rename to private names, apply the missing rule.
+    """Open a prediction table: check its columns, and put them under private names.
 
     Parameters
     ----------
@@ -124,40 +154,61 @@ def open_table(
         Add the local day of the time column as a last key, ``_cf_day``, a number such as 20260131.
     bins : Bins, optional
         Bins that every score must lie in.
+    view : {"score", "second", "classwise", "confidence", "vectors"}
+        What a clean row is.
     """
+    if view != "score" and bins is not None:
+        bins.check_covering()
     source = open_source(data, roles, reserved=reserved)
     keys = tuple(key_of(name, source.types[name], alias=f"_cf_k{i}") for i, name in enumerate(roles.by))
-    label = LabelRule.from_dtype(source.types[roles.label], column=roles.label, positive=roles.positive)
     selected = [key.prepared(source.key(key.name), coded=key.name in source.codes) for key in keys]
     if by_day:
         selected.append(_day(source, roles).alias("_cf_day"))
         keys = (*keys, Key.of_day(str(roles.time)))
     if roles.weight is not None:
         selected.append(source.number(roles.weight).alias("_cf_w"))
-    selected.append(label.prepared(source.column(roles.label)).alias("_cf_label"))
-    raw = _with_probability(_stacked(source, selected, roles), roles)
-    narrow = tuple(source.types[name] == nw.Float32 and roles.link == "probability" for name in roles.scores)
+    selected += [source.number(name).alias(posterior_column(i)) for i, name in enumerate(roles.posterior)]
+    dtype, classes = source.types[roles.label], None
+    if roles.classes:
+        classes = ClassRule.from_dtype(roles.classes, dtype, column=roles.label)
+        selected.append(classes.prepared(source.column(roles.label), dtype).alias("_cf_label"))
+        raw, label = (
+            _with_classes(source, selected, roles, classes),
+            LabelRule(mode="boolean", positive=True, text=False),
+        )
+    else:
+        label = LabelRule.from_dtype(dtype, column=roles.label, positive=roles.positive)
+        selected.append(label.prepared(source.column(roles.label)).alias("_cf_label"))
+        raw = _with_probability(_stacked(source, selected, roles), roles)
     return Table(
         raw=raw,
         keys=keys,
         label=label,
-        narrow=narrow,
+        narrow=_narrow(source, roles),
         native=data,
         levels=source.levels,
         roles=roles,
         bins=bins,
+        classes=classes,
+        view=view,
     )
 
 
-def clean_rows(table: Table) -> tuple[nw.LazyFrame[Any], tuple[str, ...]]:
-    """Return the rows after the missing rule, and the names of their private columns.
-
-    They are the keys, ``_cf_model``, ``_cf_n`` (1 if the row is used), ``_cf_p``, ``_cf_y``, ``_cf_w`` (all 0 if it is
-    not), ``_cf_z`` (logit), ``_cf_fault``, ``_cf_other``, ``_cf_positive``, ``_cf_invalid`` and ``_cf_zero``.
-    """
-    columns = _row_columns(table)
-    rows = _marked(table).select(*(column.alias(name) for name, column in columns.items()))
-    return rows, tuple(columns)
+def view_of(roles: Roles, notion: Any) -> View:
+    """Return what a clean row is to be: by the score itself, or by the notion asked for."""
+    check_notion(notion)
+    if notion == "classwise" and not roles.classes:
+        msg = (
+            "notion='classwise' is for scores of several classes: give score= as a mapping of classes to columns, or "
+            "one column of vectors with classes=."
+        )
+        raise ArgumentError(msg)
+    if notion is not None:
+        view: View = notion
+        return view
+    if not roles.classes:
+        return "score"
+    return "vectors" if roles.multiclass else "second"
 
 
 def model_alias(position: int) -> str:
@@ -207,6 +258,42 @@ def _stacked(source: Source, selected: Sequence[nw.Expr], roles: Roles) -> nw.La
     return wide.unpivot(on=list(scores), index=index, variable_name="_cf_model", value_name=score_name)
 
 
+def _with_classes(source: Source, selected: Sequence[nw.Expr], roles: Roles, classes: ClassRule) -> nw.LazyFrame[Any]:
+    """Select private columns, the probabilities of each class among them."""
+    if roles.vector:
+        parts, odd = source.vector(roles.scores[0], roles.classes)
+    else:
+        parts, odd = [source.number(name) for name in roles.scores], nw.lit(value=False)
+    aliases = [class_column(i) for i in range(len(parts))]
+    raw = source.frame.select(
+        *selected, odd.alias("_cf_odd"), *(part.alias(a) for part, a in zip(parts, aliases, strict=True))
+    )
+    return raw if roles.link == "probability" else _of_logits(raw, aliases, classes)
+
+
+def _of_logits(raw: nw.LazyFrame[Any], aliases: Sequence[str], classes: ClassRule) -> nw.LazyFrame[Any]:
+    """Turn logits into probabilities; keep the log loss, which rounding would spoil, and of two classes the logit."""
+    logits = [nw.col(alias) for alias in aliases]
+    raw = raw.with_columns(_cf_top=nw.max_horizontal(*logits))
+    total = nw.sum_horizontal(*((logit - nw.col("_cf_top")).exp() for logit in logits))
+    happened = nw.sum_horizontal(*classes.where(nw.col("_cf_label"), logits))
+    raw = raw.with_columns(_cf_total=total, _cf_happened=happened)
+    infinite = nw.col("_cf_top").abs() == float("inf")
+    raw = raw.with_columns(_cf_odd=nw.col("_cf_odd").fill_null(value=False) | infinite.fill_null(value=False))
+    if len(logits) == 2:
+        raw = raw.with_columns(_cf_score=logits[1] - logits[0])
+    return raw.with_columns(
+        (nw.col("_cf_top") - nw.col("_cf_happened") + nw.col("_cf_total").log()).alias("_cf_loss"),
+        *(((nw.col(alias) - nw.col("_cf_top")).exp() / nw.col("_cf_total")).alias(alias) for alias in aliases),
+    )
+
+
+def _narrow(source: Source, roles: Roles) -> tuple[bool, ...]:
+    """Return per model whether its scores are float32; of class probabilities, whether all are."""
+    found = tuple(source.types[name] == nw.Float32 and roles.link == "probability" for name in roles.scores)
+    return (all(found),) if roles.classes else found
+
+
 def _with_probability(raw: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]:
     """Add the probability that a score stands for, where the score is not one already."""
     if roles.link == "probability":
@@ -214,85 +301,3 @@ def _with_probability(raw: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]
     score = nw.col("_cf_score")
     tail = (score.abs() * -1.0).exp()  # never overflows
     return raw.with_columns(_cf_share=nw.when(score >= 0.0).then(1.0 / (1.0 + tail)).otherwise(tail / (1.0 + tail)))
-
-
-def _marked(table: Table) -> nw.LazyFrame[Any]:
-    """Mark the rows with nothing missing, and those whose score and weight may be used."""
-    score = nw.col("_cf_share")
-    present = table.label.present(nw.col("_cf_label")) & ~score.is_null() & ~score.is_nan()
-    allowed = (score >= 0.0) & (score <= 1.0)
-    outside = outside_bins(table)
-    if outside is not None:
-        allowed = allowed & ~outside
-    if table.weighted:
-        weight = nw.col("_cf_w")
-        present = present & ~weight.is_null() & ~weight.is_nan() & ~(weight == 0.0)
-        allowed = allowed & ~wrong_weight(table)
-    return table.raw.with_columns(_cf_present=present, _cf_allowed=allowed)
-
-
-def outside_bins(table: Table) -> nw.Expr | None:
-    """Return which probabilities lie outside the bins; None where none can."""
-    return None if table.bins is None else table.bins.outside(nw.col("_cf_share"), narrow=table.narrow_score())
-
-
-def wrong_weight(table: Table, *, whole: bool = True) -> nw.Expr:
-    """Return which weights, null, NaN and 0 aside, are not allowed; `whole`: also those that count no whole rows."""
-    weight = nw.col("_cf_w")
-    wrong = (weight < SMALLEST_WEIGHT) | (weight > LARGEST_WEIGHT)  # zeros are no rows and not looked at here
-    if whole and table.roles.weight_kind == "frequency":
-        return wrong | ~(weight == weight.floor())
-    return wrong
-
-
-def _row_columns(table: Table) -> dict[str, nw.Expr]:
-    """Return the private columns of the rows: zeros where a row is not used."""
-    roles, label = table.roles, nw.col("_cf_label")
-    used, wrong = nw.col("_cf_present") & nw.col("_cf_allowed"), nw.col("_cf_present") & ~nw.col("_cf_allowed")
-    columns = {key.alias: nw.col(key.alias) for key in table.keys}
-    columns |= {
-        "_cf_n": _as_number(used),
-        "_cf_y": _as_number(used & table.label.is_positive(label)),
-        "_cf_p": nw.when(used).then(nw.col("_cf_share")).otherwise(0.0),
-    }
-    if roles.link == "logit":
-        columns["_cf_z"] = nw.when(used).then(nw.col("_cf_score")).otherwise(0.0)
-    if roles.several:
-        columns["_cf_model"] = nw.col("_cf_model")
-    if table.weighted:
-        weight = nw.col("_cf_w")
-        columns |= {"_cf_w": nw.when(used).then(weight).otherwise(0.0), "_cf_zero": _as_number(weight == 0.0)}
-    if roles.invalid == "drop":
-        columns["_cf_invalid"] = _as_number(wrong)
-    other = table.label.other(label)
-    if other is not None:
-        named = _labelled(table) & table.label.is_positive(label)
-        columns |= {"_cf_other": nw.when(_labelled(table)).then(other), "_cf_positive": _as_number(named)}
-    fault = _fault(table, used=used, wrong=wrong)
-    return columns if fault is None else columns | {"_cf_fault": fault}
-
-
-def _fault(table: Table, *, used: nw.Expr, wrong: nw.Expr) -> nw.Expr | None:
-    """Return the column whose sum says whether any row is an error, and how many labels are -1."""
-    label = nw.col("_cf_label")
-    found = [wrong] if table.roles.invalid == "raise" else []
-    found += [broken for key in table.keys if (broken := key.fault()) is not None]
-    unusual = table.label.unusual(label)
-    fault: nw.Expr | None = None
-    if unusual is not None:
-        minus = nw.when(label == -1.0).then(_as_number(used)).otherwise(FAULT)
-        fault = nw.when(_labelled(table) & unusual).then(minus).otherwise(0.0)
-    if not found:
-        return fault
-    either = nw.any_horizontal(*found, ignore_nulls=True) if len(found) > 1 else found[0]
-    return nw.when(either).then(FAULT).otherwise(0.0 if fault is None else fault)
-
-
-def _labelled(table: Table) -> nw.Expr:
-    """Return the rows whose label counts: what labels mean does not depend on scores, but weight 0 is no row."""
-    present = table.label.present(nw.col("_cf_label"))
-    return present & ~(nw.col("_cf_w") == 0.0) if table.weighted else present
-
-
-def _as_number(condition: nw.Expr) -> nw.Expr:
-    return nw.when(condition).then(nw.lit(1.0)).otherwise(nw.lit(0.0))

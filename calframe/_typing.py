@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Closed: TypeAlias = Literal["left", "right"]
-Strategy: TypeAlias = Literal["uniform"]
+Strategy: TypeAlias = Literal["uniform", "quantile"]
+Smoother: TypeAlias = Literal["loess", "loess_direct", "lowess"]
+Notion: TypeAlias = Literal["confidence", "classwise"]
+Seed: TypeAlias = "int | np.random.Generator | None"
 RateInterval: TypeAlias = Literal["wilson", "clopper_pearson", "jeffreys"]
 Invalid: TypeAlias = Literal["raise", "drop"]
 Link: TypeAlias = Literal["probability", "logit"]
@@ -21,5 +24,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 Names: TypeAlias = str | Sequence[str]
+Score: TypeAlias = str | Sequence[str] | Mapping[Any, str]
 Json: TypeAlias = dict[str, Any]
 Spec: TypeAlias = Mapping[str, Any]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calframe._errors import ArgumentError
+from calframe._measures import chosen_metrics
 from calframe._periods import Every, check_every
 from calframe._results import like, to_polars
 from calframe._roles import Roles, WeightKind
@@ -139,6 +140,7 @@ def report(
     every: Every | None = None,
     tolerance: float = 0.03,
     alpha: float = 0.05,
+    metrics: Names | None = None,
     title: str | None = None,
     positive: Any = None,
     link: Link = "probability",
@@ -173,6 +175,10 @@ def report(
         The gap, as a fraction, that does not matter either way.
     alpha : float, default 0.05
         Error rate over all segments together; intervals have level 1 - alpha.
+    metrics : str or list of str, optional
+        Further metrics of each segment (see `metrics`), your own ones too. They stand with their intervals, each by
+        itself at level 1 - alpha, in ``.table``, ``.to_dict()`` and among the numbers of the page; verdicts do not use
+        them. On a remote engine those of distinct scores are summed up by score.
     title : str, optional
         Title of the page.
 
@@ -203,6 +209,7 @@ def report(
     given = dict(locals())
     check_tolerance(tolerance, alpha)
     check_every(every, time)
+    extras = () if metrics is None else chosen_metrics(metrics)
     roles = Roles.from_arguments(
         label=label,
         score=_one_score(score),
@@ -227,6 +234,7 @@ def report(
         alpha=alpha,
         title=title if title is not None else f"Scores of {score}",
         engine=engine,
+        extras=extras,
     )
     return Report(
         table=like(segment_frame(findings), data),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from typing import Any
@@ -20,12 +20,15 @@ from calframe._charts import (
     heatmap,
     multiples,
     overlay,
+    overlay_lines,
     reliability,
+    reliability_line,
     specification,
     timeline,
 )
 
-CHARTS = ("forest", "heatmap", "reliability", "multiples", "timeline", "overlay")
+CHARTS = ("forest", "heatmap", "reliability", "steps", "smooth", "multiples", "timeline", "overlay", "overlay_lines")
+ONE_CURVE = ("reliability", "steps", "smooth")
 WIDTHS = (WIDE, NARROW)
 NAMES = ("West", "Coast", "North")
 RANGES = ("0–10%", "10–40%", "40–100%")
@@ -95,6 +98,13 @@ def curve_table(*, scale: float = 1.0, prefix: str = "") -> pl.DataFrame:
     )
 
 
+def line_table(*, scale: float = 1.0, prefix: str = "") -> pl.DataFrame:
+    """Return the same four rows as steps: 0.05 to 0.2, 0.3 to 0.45, 0.55 to 0.7, 0.8 to 0.95 of the scale."""
+    at = pl.col("mean_score")
+    table = curve_table(scale=scale, prefix=prefix)
+    return table.with_columns(lower=at - 0.075 * scale, upper=at + 0.075 * scale, n=pl.lit(1000))
+
+
 def histogram_table(*, scale: float = 1.0) -> pl.DataFrame:
     """Return ten bins of scores, 1,000 rows in the first and 100 in the last."""
     edges = [scale * index / 10 for index in range(11)]
@@ -132,41 +142,43 @@ def time_table(names: Sequence[str]) -> pl.DataFrame:
 
 def overlay_table(names: Sequence[str]) -> pl.DataFrame:
     """Return the same four bins for each curve."""
-    return pl.concat([curve_table(prefix=f"{name}: ").with_columns(curve=pl.lit(name)) for name in names])
+    return pl.concat([line_table(prefix=f"{name}: ").with_columns(curve=pl.lit(name)) for name in names])
 
 
 def build(name: str, width: int, names: Sequence[str] = NAMES) -> Drawing:
     """Return one chart, its user text being `names`."""
-    match name:
-        case "forest":
-            return forest(forest_table(names), tolerance=0.03, width=width)
-        case "heatmap":
-            return heatmap(heat_table(names), segments=names, ranges=RANGES, width=width)
-        case "reliability":
-            return reliability(curve_table(prefix=names[0]), histogram_table(), width=width)
-        case "multiples":
-            return multiples(*multiples_tables(names[:12]), width=width)
-        case "timeline":
-            return timeline(time_table(names), tolerance=0.03, width=width)
-        case _:
-            return overlay(overlay_table(names), width=width)
+    return _BUILDERS[name](names, width)
+
+
+_BUILDERS: dict[str, Callable[[Sequence[str], int], Drawing]] = {
+    "forest": lambda names, width: forest(forest_table(names), tolerance=0.03, width=width),
+    "heatmap": lambda names, width: heatmap(heat_table(names), segments=names, ranges=RANGES, width=width),
+    "reliability": lambda names, width: reliability(curve_table(prefix=names[0]), histogram_table(), width=width),
+    "steps": lambda names, width: reliability_line(line_table(prefix=names[0]), None, steps=True, width=width),
+    "smooth": lambda names, width: reliability_line(
+        line_table(prefix=names[0]), histogram_table(), steps=False, width=width
+    ),
+    "multiples": lambda names, width: multiples(*multiples_tables(names[:12]), width=width),
+    "timeline": lambda names, width: timeline(time_table(names), tolerance=0.03, width=width),
+    "overlay": lambda names, width: overlay(overlay_table(names), width=width),
+    "overlay_lines": lambda names, width: overlay_lines(overlay_table(names), steps=True, width=width),
+}
 
 
 def descriptions(name: str, names: Sequence[str] = NAMES) -> list[str]:
     """Return the words that the marks of a chart must carry: one for each row of its table."""
-    match name:
-        case "forest":
-            return [f"{segment}: gap" for segment in names]
-        case "heatmap":
-            return [f"{segment}: {bound}" for segment, bound in product(names, RANGES)]
-        case "reliability":
-            return [f"{names[0]}bin {index}" for index in range(BINS)]
-        case "multiples":
-            return [f"{panel}: bin {index}" for panel, index in product(names[:12][:-1], range(BINS))]
-        case "timeline":
-            return [f"{period}: period" for period in names]
-        case _:
-            return [f"{curve}: bin {index}" for curve, index in product(names, range(BINS))]
+    if name in ONE_CURVE:
+        return [f"{names[0]}bin {index}" for index in range(BINS)]
+    if name == "overlay_lines":  # the grey ones, beyond the eighth, say their names alone
+        return [f"{curve}: bin {index}" for curve, index in product(names[:8], range(BINS))] + [*names[8:]]
+    words = {
+        "forest": [f"{segment}: gap" for segment in names],
+        "heatmap": [f"{segment}: {bound}" for segment, bound in product(names, RANGES)],
+        "multiples": [f"{panel}: bin {index}" for panel, index in product(names[:12][:-1], range(BINS))],
+        "timeline": [f"{period}: period" for period in names],
+        "overlay": [f"{curve}: bin {index}" for curve, index in product(names, range(BINS))],
+    }
+    return words[name]
 
 
 @cache

@@ -175,7 +175,7 @@ def test_a_numpy_integer_is_a_number_of_bins(kind: Any) -> None:
         (2.5, r"bins must be a number of bins or a list of edges; got 2\.5"),
         (True, r"bins must be a number of bins or a list of edges; got True"),
         (None, r"bins must be a number of bins or a list of edges; got None"),
-        ("ten", r"bins must be a number of bins or a list of edges; got 'ten'"),
+        ("ten", r"bins must be a number of bins, a list of edges, or 'auto'; got 'ten'"),
         ([], r"two or more finite, strictly ascending numbers; got \[\]"),
         ([0.5], r"two or more finite, strictly ascending numbers; got \[0\.5\]"),
         ([1, 0], r"two or more finite, strictly ascending numbers; got \[1\.0, 0\.0\]"),

@@ -1,11 +1,6 @@
-"""The command line: options that reach the functions, errors that teach, tables that fit the terminal."""
+"""The command line: options that reach the functions, errors that teach, files that keep every digit."""
 
 import json
-import os
-import re
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import click
@@ -13,12 +8,13 @@ import polars as pl
 import pytest
 
 import calframe
-from calframe._cli import _terminal as terminal
 from calframe._cli import main
 from calframe._cli._main import cli
 from calframe._cli._words import as_options
 from calframe._version import __version__
+from tests._class_tables import HALVES, HALVES_FOUND
 from tests._commands import ASKED, ROLES, ROWS, TABLE, failure, result, write_csv
+from tests._tables import approx
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +51,82 @@ def test_intervals_stand_beside_their_metric(capsys: pytest.CaptureFixture[str])
 
 
 def test_every_metric_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    ROWS.write_csv("preds.csv")
-    [row] = result(capsys, "preds.csv", *ROLES, "--metric", "all", "--clip", "0.01")
+    ROWS.with_columns(p=0.9 * pl.col("p")).write_csv("preds.csv")
+    [row] = result(capsys, "preds.csv", *ROLES, "--metric", "all")
     assert {"rate", "ece", "ece_expected", "sharpness"} < set(row)
+
+
+def halves(label: list[object]) -> str:
+    """Write the four rows of three classes whose results are worked by hand."""
+    names = dict(zip("abc", label, strict=True))
+    table = {**HALVES, "y": [names[value] for value in HALVES["y"]]}
+    pl.DataFrame(table).write_csv("classes.csv")
+    return "classes.csv"
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], [0, 1, 2], [0.5, 1.5, 2.5], ["a b", "'c'", "Ü"]])
+def test_classes_have_a_column_each(names: list[object], capsys: pytest.CaptureFixture[str]) -> None:
+    classes = [part for name, column in zip(names, "abc", strict=True) for part in ("--class", f"{name}=p{column}")]
+    asked = [part for name in HALVES_FOUND for part in ("--metric", name)]
+    [row] = result(capsys, halves(names), "--label", "y", *classes, *asked, "--bins", "4")
+    assert {name: row[name] for name in HALVES_FOUND} == pytest.approx(HALVES_FOUND)
+
+
+def test_classes_against_the_rest_are_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    classes = ["--class", "0=pa", "--class", "1=pb", "--class", "2=pc", "--bins", "4", "--notion", "classwise"]
+    rows = result(capsys, halves([0, 1, 2]), "--label", "y", *classes, "--metric", "ece")
+    # by hand, rows times gaps in a quarter of the rows: 3/12 and 1/2, 3/4 and 1/2, 2/4 and 0
+    assert [(row["class"], row["ece"]) for row in rows] == [
+        (0, pytest.approx(3 / 16)),
+        (1, pytest.approx(5 / 16)),
+        (2, pytest.approx(1 / 8)),
+    ]
+
+
+def test_true_probabilities_come_in_the_order_of_the_classes(capsys: pytest.CaptureFixture[str]) -> None:
+    pl.DataFrame({"y": ["a", "b"], "pa": [0.5, 0.5], "pb": [0.5, 0.5], "qa": [1.0, 0.0], "qb": [0.0, 1.0]}).write_csv(
+        "preds.csv"
+    )
+    asked = ["--class", "b=pb", "--class", "a=pa", "--metric", "irreducible_loss"]
+    [row] = result(capsys, "preds.csv", "--label", "y", *asked, "--posterior", "qb", "--posterior", "qa")
+    assert row["irreducible_loss"] == 0.0  # the true probabilities leave nothing open
+    [row] = result(capsys, "preds.csv", "--label", "y", *asked, "--posterior", "qa", "--posterior", "qb")
+    assert row["irreducible_loss"] == 1.0  # and the wrong way round everything
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        (["--bins", "auto"], {"bins": "auto"}),
+        (["--bins", "5", "--strategy", "quantile"], {"bins": 5, "strategy": "quantile"}),
+        (["--smoother", "lowess"], {"smoother": "lowess"}),
+        (["--floor", "0.2"], {"floor": 0.2}),
+        (["--notion", "confidence"], {"notion": "confidence"}),
+        (["--confidence-level", "0.9"], {"confidence_level": 0.9}),
+    ],
+)
+def test_options_are_the_arguments_of_the_function(
+    options: list[str], arguments: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = pl.DataFrame({"y": [0, 0, 1, 0, 1, 1] * 20, "p": [(i * 37 % 101) / 101 for i in range(120)]})
+    rows.write_parquet("preds.parquet")
+    asked = ["ece", "ace", "ici", "slope", "aurc"]
+    [row] = result(capsys, "preds.parquet", *ROLES, *options, *(part for name in asked for part in ("--metric", name)))
+    expected, usual = (
+        calframe.metrics(rows, label="y", score="p", metrics=asked, **more).row(0, named=True)
+        for more in (arguments, {})
+    )
+    assert row == {name: approx(value) for name, value in expected.items()}
+    assert row != {name: approx(value) for name, value in usual.items()}
+
+
+def test_seed_and_resamples_are_handed_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    handed = {}
+    monkeypatch.setattr(
+        "calframe._cli._metrics.compute", lambda table, **arguments: handed.update(arguments) or table.select("p")
+    )
+    assert len(result(capsys, write_csv(TABLE), *ROLES, "--seed", "7", "--resamples", "40")) == 2
+    assert (handed["rng"], handed["n_resamples"]) == (7, 40)
 
 
 # errors
@@ -77,13 +146,27 @@ def test_every_metric_at_once(capsys: pytest.CaptureFixture[str]) -> None:
         (["--label", "y", "--score", "w"], "outside, from 1 to 2. Correct those rows"),
         ([*ROLES, "--by", "p"], "is a float column"),
         ([*ROLES, "--metric", "brie"], "Did you mean 'brier'?"),
-        ([*ROLES, "--bins", "many"], "'many' is neither a whole number nor edges with commas"),
+        ([*ROLES, "--bins", "many"], "'many' is neither a whole number nor `auto` nor edges with commas"),
         ([*ROLES, "--bins", "0.2,0.4"], "outside the bin edges"),
         ([*ROLES, "--confidence-level", "95"], "For 95 percent pass 0.95"),
         ([*ROLES, "--clip", "1"], "clip must lie between 2e-16 and 0.5"),
         ([*ROLES, "--closed", "both"], "'both' is not one of 'left', 'right'"),
         ([*ROLES, "--by", "seg", "--by", "seg"], "--by names column 'seg' twice"),
-        (["--label", "y"], "Missing option '--score'"),
+        (["--label", "y"], "Missing option '--score', or '--class' for each of several classes"),
+        ([*ROLES, "--class", "a=p", "--class", "b=w"], "leave one of them out"),
+        (["--label", "y", "--class", "a"], "'a' is not a class and its column, such as cat=p_cat"),
+        (["--label", "y", "--class", "a=p"], "'a=p' is the only class; name them all"),
+        (["--label", "y", "--class", "a=p", "--class", "a=w"], "class 'a' or column 'w' is named twice"),
+        (["--label", "y", "--class", "a=p", "--class", "b=p"], "class 'b' or column 'p' is named twice"),
+        (["--label", "y", "--class", "a=p", "--class", "b=w"], "column 'y' holds numbers, and 'a' is none of them"),
+        (["--label", "y", "--class", "0=p", "--class", "1=q"], "no column 'q' for --score"),
+        ([*ROLES, "--notion", "classwise"], "--notion classwise needs the classes: name each with --class"),
+        ([*ROLES, "--notion", "top"], "'top' is not one of 'confidence', 'classwise'"),
+        ([*ROLES, "--metric", "epistemic_loss"], "needs the true probabilities: pass --posterior"),
+        ([*ROLES, "--bins", "0,0.5,1", "--strategy", "quantile"], "--strategy quantile takes a number of bins"),
+        ([*ROLES, "--resamples", "5"], "5 is not in the range 20<=x<=1000000"),
+        ([*ROLES, "--seed", "-1"], "-1 is not in the range x>=0"),
+        ([*ROLES, "--floor", "1"], "floor must lie between 0 and 0.5"),
         ([*ROLES, "--colour"], "No such option"),
     ],
 )
@@ -127,6 +210,8 @@ def test_a_gap_in_the_log_loss_is_a_note_on_stderr(capsys: pytest.CaptureFixture
         ("no column 'y' for label=; the table", "no column 'y' for --label; the table"),
         ("for example clip=1e-15) for", "for example --clip 1e-15) for"),
         ("positive='on time'.", "--positive 'on time'."),
+        ("pass notion='classwise', for", "pass --notion classwise, for"),
+        ("pass posterior=, the columns", "pass --posterior, the columns"),
         ("column 'label=x' has", "column 'label=x' has"),
         ("table=1 is no option", "table=1 is no option"),
     ],
@@ -177,140 +262,6 @@ def test_output_that_cannot_be_written(arguments: list[str], words: str, capsys:
     assert Path("preds.csv").read_text(encoding="utf-8") == TABLE
 
 
-# terminal
-
-
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["metrics", *arguments]) == 0
-    return capsys.readouterr().out
-
-
-def test_the_table_is_aligned_and_says_what_is_undefined(capsys: pytest.CaptureFixture[str]) -> None:
-    file = write_csv("y,p,seg\n1,0.5,a\n0,0.5,a\n0,0.25,b\n,0.25,b\n")
-    asked = ["--metric", "gap", "--metric", "brier_skill"]
-    assert printed(capsys, file, *ROLES, "--by", "seg", *asked).splitlines() == [
-        "             n_          brier_",
-        "seg  n  missing     gap   skill",
-        "a    2        0  0.0000  0.0000",
-        "b    1        1  0.2500       –",
-        "",
-        "b: brier_skill: only one class",
-    ]
-
-
-@pytest.mark.parametrize("form", [[], ["--format", "md"], ["-o", "out.md"]])
-def test_a_binned_error_for_reading_never_stands_alone(form: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    ROWS.write_csv("preds.csv")
-    assert main(["metrics", "preds.csv", *ROLES, "--metric", "mce", "--metric", "ece", *form]) == 0
-    out = capsys.readouterr().out or Path("out.md").read_text(encoding="utf-8")
-    assert "expected" in out
-
-
-def test_numbers_for_a_program_are_those_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    ROWS.write_csv("preds.csv")
-    [row] = result(capsys, "preds.csv", *ROLES, "--metric", "mce")
-    assert list(row) == ["n", "n_missing", "mce", "note"]
-
-
-def test_names_come_out_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    names = ["[red]x[/red]", ":smile:", "two\nlines", "\x1b[31m", "", None, "東" * 30, "x" * 60]
-    pl.DataFrame({"y": [0] * 8, "p": [0.5] * 8, "seg": names}).write_parquet("preds.parquet")
-    out = printed(capsys, "preds.parquet", *ROLES, "--by", "seg", "--metric", "rate")
-    shown = {re.split(r"  +", line)[0] for line in out.splitlines()[1:]}
-    assert shown == {
-        *("[red]x[/red]", ":smile:", "two\\nlines", "\\x1b[31m", "(empty)", "(missing)"),
-        *("東" * 11 + "…", "x" * 23 + "…"),
-    }
-
-
-def test_what_does_not_fit_goes_below(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    ROWS.write_csv("preds.csv")
-    arguments = ["preds.csv", *ROLES, "--by", "seg", "--metric", "all", "--clip", "0.01"]
-    whole = printed(capsys, *arguments)
-    assert len(whole.splitlines()) == 4
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    narrow = printed(capsys, *arguments)
-    assert max(map(len, narrow.splitlines())) <= 80
-    assert sorted(set(narrow.split()) - {"a", "b", "seg"}) == sorted(set(whole.split()) - {"a", "b", "seg"})
-    assert [line.split()[0] for line in narrow.splitlines() if line.startswith(("a ", "b "))] == ["a", "b", "a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("watched", "variables", "coloured"),
-    [(True, {}, True), (True, {"NO_COLOR": "1"}, False), (False, {"FORCE_COLOR": "1"}, False)],
-)
-def test_escape_codes_only_for_a_person_who_wants_them(
-    watched: bool,  # noqa: FBT001
-    variables: dict[str, str],
-    coloured: bool,  # noqa: FBT001
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("TERM", "xterm-256color")
-    for name in ("NO_COLOR", "FORCE_COLOR", "CI"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: watched)
-    ROWS.write_csv("preds.csv")
-    assert ("\x1b[" in printed(capsys, "preds.csv", *ASKED)) is coloured
-
-
-@pytest.mark.parametrize(("watched", "ci", "shown"), [(True, "", True), (False, "", False), (True, "1", False)])
-def test_progress_shows_while_a_person_watches(
-    watched: bool,  # noqa: FBT001
-    ci: str,
-    shown: bool,  # noqa: FBT001
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("CI", ci)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched)
-    monkeypatch.setattr(terminal, "_PATIENCE", 0.0)
-    with terminal.waiting("Counting sheep"):
-        time.sleep(0.3)
-    out, err = capsys.readouterr()
-    assert ("Counting sheep" in err) is shown
-    assert out == ""
-
-
-def test_quick_work_shows_no_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with terminal.waiting("Counting sheep"):
-        pass
-    assert capsys.readouterr().err == ""
-
-
-def run(*arguments: str, **variables: str) -> subprocess.Popen[bytes]:
-    """Start the command in a process of its own, from the same package."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(calframe.__file__).parents[1]), **variables}
-    command = [sys.executable, "-m", "calframe", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-
-
-def test_a_reader_that_leaves_is_no_error() -> None:
-    rows = 20_000  # far more text than a pipe holds
-    pl.DataFrame({"y": [0] * rows, "p": [0.5] * rows, "seg": range(rows)}).write_parquet("preds.parquet")
-    process = run("metrics", "preds.parquet", *ASKED, "--format", "csv")
-    assert process.stdout.readline() == b"seg,n,n_missing,gap,brier,note\n"
-    process.stdout.close()
-    assert (process.wait(), process.stderr.read()) == (0, b"")
-    process.stderr.close()
-
-
-def test_a_terminal_without_unicode_gets_ascii() -> None:
-    write_csv("y,p,seg\n0,0.5,Zürich\n0,0.5," + "x" * 40 + "\n")
-    process = run(*("metrics", "preds.csv", *ROLES, "--by", "seg"), PYTHONIOENCODING="ascii")
-    out, err = process.communicate()
-    assert (process.returncode, err) == (0, b"")
-    assert b"Z?rich" in out
-    assert b"x" * 23 + b"~" in out
-
-
 # help
 
 
@@ -330,7 +281,7 @@ def test_every_option_says_its_meaning_and_default(command: click.Command) -> No
         assert known or option.name == "json_output", f"{option.name} does not say its default"
 
 
-@pytest.mark.parametrize("command", ["metrics", "report", "demo"])
+@pytest.mark.parametrize("command", ["metrics", "curve", "report", "demo"])
 def test_help_fits_a_terminal(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80

@@ -116,6 +116,16 @@ def test_json_to_stdout_is_json_and_nothing_else(file: str, capsys: pytest.Captu
     assert names() == {file}
 
 
+def test_further_metrics_stand_beside_the_segments(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--metric", "auc", "--metric", "accuracy"]
+    assert main(["report", file, *ROLES, "--by", "seg", *asked, "--json", "-"]) == 0
+    segments = {row["segment"]: row for row in json.loads(capsys.readouterr().out)["segments"]}
+    # all scores of a segment are equal, so none stands before another; 0.4 predicts none, and 1 in 5 happened
+    assert {row["auc"] for row in segments.values()} == {0.5}
+    assert segments["high"]["accuracy"] == 0.8
+    assert segments["high"]["accuracy_low"] < 0.8 < segments["high"]["accuracy_high"]
+
+
 @pytest.mark.usefixtures("_empty_page")
 def test_the_browser_opens_the_page(
     file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -161,6 +171,7 @@ def test_times_written_as_text(written: str, suffix: str, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--metric", "brie"], "Did you mean 'brier'?"),
         (["--time", "seg"], "column 'seg' holds 'tiny', which is no ISO date or time; write 2013-12-31"),
         (["--time", "when"], "no column 'when' for --time"),
         (["--time", "p"], "time column 'p' has type Float64"),

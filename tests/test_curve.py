@@ -251,8 +251,9 @@ def test_a_segment_column_named_like_a_result_is_refused(make: Maker) -> None:
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"method": "isotonic"}, r"method .*'binned'; got 'isotonic'"),
-        ({"strategy": "quantile"}, r"strategy .*'quantile'"),
+        ({"method": "splines"}, r"method must be one of 'binned', .*'isotonic', .*; got 'splines'"),
+        ({"strategy": "quantiles"}, r"strategy must be one of .*; got 'quantiles'\. Did you mean 'quantile'"),
+        ({"notion": "toplabel"}, r"notion must be one of .*; got 'toplabel'"),
         ({"interval": "wald"}, r"interval .*'wald'"),
         ({"confidence_level": 95}, r"confidence_level .*95"),
         ({"closed": "both"}, r"closed .*'both'"),
@@ -293,15 +294,13 @@ def test_the_dictionary_is_json_with_its_convention() -> None:
         "convention": {
             "method": "binned",
             "bins": edges_of(3),
+            "strategy": "uniform",
             "closed": "right",
             "confidence_level": 0.9,
             "interval": "jeffreys",
-            "positive": None,
             "link": "probability",
             "invalid": "raise",
-            "weight": None,
-            "weight_kind": None,
-            "time_zone": None,
+            **dict.fromkeys(("notion", "positive", "weight", "weight_kind", "time_zone", "classes", "posterior")),
         },
     }
     assert {name: [row[name] for row in data["table"]] for name in data["table"][0]} == rows(found.table)

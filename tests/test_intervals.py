@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 import calframe
-from calframe._metrics_builtin import METRICS
+from calframe._measures import METRICS
 from tests._tables import Maker, approx, column, measure, rows
 
 POLARS = Maker("polars")
@@ -148,14 +148,44 @@ def test_nothing_has_no_interval(make: Maker) -> None:
     assert {name for name, values in found.items() if values != [None, None]} == {"g", "n", "n_missing", "note"}
 
 
+# In order: what chance says is no estimate; of a maximum, of a fit's own error and of the rest no honest one is known.
+WITHOUT = [
+    "mce",
+    "ece_expected",
+    "within_bin",
+    "ece_sweep",
+    "smece",
+    "calibration_loss",
+    "refinement_loss",
+    "calibration_loss_log",
+    "refinement_loss_log",
+    "mcb",
+    "dsc",
+    "mcb_log",
+    "dsc_log",
+    "ici",
+    "e50",
+    "e90",
+    "emax",
+    "slope_se",
+    "intercept_se",
+    "citl_se",
+    "confidence_mce",
+    "classwise_mce",
+    "full_ece",
+]
+
+
 def test_metrics_without_an_interval_say_so(make: Maker) -> None:
-    table = {"y": [1, 0, 1, 0], "p": [0.75, 0.25, 0.5, 0.75]}
-    found = rows(measure(make, table, metrics="all", confidence_level=0.9))
-    without = [name for name in METRICS if name not in WITH_INTERVAL]
-    assert found["note"] == [f"no interval for {', '.join(without)}"]
-    for name in METRICS:
-        known = name in WITH_INTERVAL
-        assert [found[f"{name}_{end}"][0] is not None for end in ("low", "high")] == [known, known]
+    rng = np.random.default_rng(2)
+    score = rng.uniform(0.1, 0.9, 3000)  # enough rows for that of skce
+    table = {"y": (rng.random(3000) < score).astype(int), "p": score}
+    found = rows(measure(make, table, metrics="all", confidence_level=0.9, n_resamples=20))
+    assert found["note"] == [f"no interval for {', '.join(WITHOUT)}"]
+    for name, metric in METRICS.items():
+        if not metric.posterior:
+            known = name not in WITHOUT
+            assert [found[f"{name}_{end}"][0] is not None for end in ("low", "high")] == [known, known], name
 
 
 def test_intervals_widen_with_the_level_and_hold_the_value() -> None:

@@ -35,13 +35,47 @@ BY_HAND = {
     "ace": 1 / 3,  # (.25 + .5 + .25) / 3
     "ece_expected": 1.4375 / 4,  # 2 * 1/4 * 3/4 = .375; 2 * 1/2 * 1/2 = .5; (1 * 1.5 + 6 * .5 + 9 * .5) / 16 = .5625
     "sharpness": 1.4375 / 4 - 0.5625**2,
+    "ece_debiased": 0.0,  # only bin 3 has two rows: 2 (1/16 - 1/4), below 0
+    "reliability": 0.4375 / 4,
+    "resolution": 0.5 / 4,  # (0 - 1/2)^2 + (1 - 1/2)^2 + 2 * 0
+    "uncertainty": 1 / 4,
+    "within_bin": 0.0,  # each bin has one score
+    "reliability_corrected": 0.4375 / 4 - 0.125,  # less 2 * 1/4 / 1 of bin 3, by 4 rows
+    "resolution_corrected": 0.125 - 0.125 + 1 / 12,
+    "uncertainty_corrected": 1 / 3,
+    "auc": 2.5 / 4,  # .75 beats .25 and ties with .75, .5 beats .25
+    "ece_sweep": 0.75 / 4,  # two bins, both with rate 1/2: 2 |.375 - .5| + 2 |.75 - .5|; three would be out of order
+    "ecce_r": 0.125,  # running sums -1/16, 1/16, -1/16
+    "ecce_mad": 0.0625,
+    "calibration_loss": 0.4375 / 4,
+    "refinement_loss": 2 / 16,
+    "calibration_loss_log": (2 * math.log(4 / 3) + math.log(2)) / 4,
+    "refinement_loss_log": math.log(2) / 2,
+    "mcb": 0.9375 / 4 - 1 / 6,  # isotonic: 0, then 2/3 for the other three, (3 * 2/9) / 4 = 1/6
+    "dsc": 1 / 4 - 1 / 6,
+    "unc": 1 / 4,
+    "mcb_log": (2 * math.log(4 / 3) + 3 * math.log(2) - 3 * math.log(3) + 2 * math.log(2)) / 4,
+    "dsc_log": math.log(2) - (3 * math.log(3) - 2 * math.log(2)) / 4,
+    "unc_log": math.log(2),
+    "aurc": (3 * 1 / 3 + 1 / 4) / 4,  # three of confidence .75, one of them wrong, then .5
+    "eaurc": (3 * 1 / 3 + 1 / 4) / 4 - 1 / 16,
+    "confidence_ece": (0.25 + 0.5) / 4,  # 3 |.75 - 2/3| + |.5 - 1|
+    "confidence_mce": 0.5,
+    "classwise_ece": 1.25 / 4,  # that of the other class mirrors it
+    "classwise_mce": 0.5,
+    "toplabel_ece": 1.25 / 4,  # says 1: |.5 - 1| + |1.5 - 1|; says 0: |.75 - 1|
+    "full_ece": 2.5 / 4,
+    "skce": (0.25 / math.e**2 - 0.75 / math.e - 0.375) / 6,  # distances 0, .5, .5, .5, 1, 1 over their median .5
 }
+FITTED = ("smece", "ici", "e50", "e90", "emax", "slope", "intercept", "citl", "slope_se", "intercept_se", "citl_se")
 
 
 @pytest.mark.parametrize("closed", ["left", "right"])
 def test_every_metric_of_a_table_worked_by_hand(make: Maker, closed: str) -> None:
     found = rows(measure(make, QUARTERS, metrics="all", bins=4, closed=closed))
+    fitted = {name: found.pop(name)[0] for name in FITTED}  # against peers in other files
     assert found == {"n": [4], "n_missing": [0], **{name: [approx(x)] for name, x in BY_HAND.items()}, "note": [None]}
+    assert all(math.isfinite(value) for value in fitted.values())
 
 
 def test_weights_enter_every_metric(make: Maker) -> None:
@@ -197,6 +231,7 @@ def complete_rows(table: dict[str, Any], g: str | None, h: int, model: str) -> l
     return [(y, float(s), w) for y, s, w in mine if not math.isnan(s) and w > 0]
 
 
+@pytest.mark.filterwarnings("ignore:.* infinite:calframe._errors.CalframeWarning")
 @pytest.mark.parametrize("weight_kind", ["importance", "frequency"])
 def test_every_library_gives_the_same_table(make: Maker, weight_kind: str) -> None:
     table = messy_table()
@@ -299,8 +334,10 @@ def test_a_score_column_may_be_called_model(make: Maker) -> None:
 
 def test_one_row(make: Maker) -> None:
     found = rows(measure(make, {"y": [0], "p": [0.75]}, metrics="all"))
-    assert found["note"] == ["ratio: no positives; brier_skill: only one class"]
-    assert (found["ratio"], found["brier_skill"]) == ([None], [None])
+    said = dict(part.split(": ", maxsplit=1) for part in found["note"][0].split("; "))
+    assert {name for name, values in found.items() if values == [None]} == said.keys()
+    assert (said["ratio"], said["brier_skill"], said["auc"]) == ("no positives", "only one class", "only one class")
+    assert {"slope", "citl", "skce", "uncertainty_corrected"} < said.keys()
     assert (found["brier"], found["gap"], found["sharpness"]) == ([0.5625], [0.75], [0.0])
 
 

@@ -9,8 +9,9 @@ their place where there is no page around the drawing.
 from calframe._charts._curve import reliability_curves
 from calframe._charts._forest import forest
 from calframe._charts._heatmap import heatmap
+from calframe._charts._lines import reliability_line
 from calframe._charts._multiples import multiples
-from calframe._charts._overlay import overlay
+from calframe._charts._overlay import overlay, overlay_lines
 from calframe._charts._reliability import reliability
 from calframe._charts._theme import DARK, LIGHT, NARROW, WIDE, Drawing, resolved, specification, standalone, themed
 from calframe._charts._timeline import timeline
@@ -25,8 +26,10 @@ __all__ = [
     "heatmap",
     "multiples",
     "overlay",
+    "overlay_lines",
     "reliability",
     "reliability_curves",
+    "reliability_line",
     "resolved",
     "specification",
     "standalone",

@@ -2,60 +2,109 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
+from itertools import accumulate
 from math import ceil, floor, log10
 from typing import Any, Final
 
 import polars as pl
 from polars import selectors as cs
 
-from calframe._charts._overlay import overlay
+from calframe._charts._data import text_width
+from calframe._charts._diagram import SAID
+from calframe._charts._lines import reliability_line
+from calframe._charts._overlay import overlay, overlay_lines
 from calframe._charts._reliability import reliability
 from calframe._charts._theme import standalone
+from calframe._typing import Notion
 
 _MISSING: Final = "(missing)"
 _SMALL: Final = 0.5  # below it the axes end near the largest value, not at 100 %
+_ROOM: Final = 190  # pixels of a name in a legend, less than the legend has: in the reader's font it may be wider
+_CONFIDENCE: Final = "said (confidence)"
 
 
-def reliability_curves(table: pl.DataFrame, *, keys: Sequence[str], width: int) -> Any:
+def reliability_curves(
+    table: pl.DataFrame,
+    *,
+    keys: Sequence[str],
+    width: int,
+    method: str = "binned",
+    notion: Notion | None = None,
+    edges: bool = True,
+) -> Any:
     """Draw a table of reliability curves in plain colours, to be shown or saved by itself.
 
     Parameters
     ----------
     table : polars.DataFrame
-        One row per curve and bin: the key columns, `lower`, `upper`, `n`, `mean_score`, `rate`, `rate_low`,
-        `rate_high`, `band_low`, `band_high`, `gap`.
+        One row per curve and bin, step or point: the key columns, `lower`, `upper`, `n`, `mean_score`, `rate`,
+        `rate_low`, `rate_high`, `band_low`, `band_high`, `gap`.
     keys : sequence of str
-        The columns that tell the curves apart; where they tell only one, it is drawn with its band, gaps and rows.
+        The columns that tell the curves apart; where they tell only one, it is drawn with its intervals, band and
+        gaps.
     width : int
         Total width in pixels.
+    method : {"binned", "isotonic", "kernel", "loess"}
+        How the curves were made: bins are dots, isotonic steps and smooth curves are lines.
+    notion : {"confidence", "classwise"}, optional
+        Of which scores they are.
+    edges : bool, default True
+        Whether bins lie between edges that are known beforehand. Only then is one curve drawn over a histogram: steps
+        and bins of equal weight have widths of their own, and bars on them would mislead.
 
     Returns
     -------
     altair.VConcatChart or altair.LayerChart
-        See `reliability` and `overlay`.
+        See `reliability`, `reliability_line`, `overlay` and `overlay_lines`.
     """
+    steps = method == "isotonic"
     others = [name for name in table.columns if name not in keys]
-    named = table.select(cs.by_name(*others)).with_columns(_curve_names(table, keys))
-    bins = named.with_columns(state=_state(), description=_words())
-    limit = _limit(bins)
-    if bins["curve"].n_unique() > 1:
-        return standalone(overlay(bins, width=width, limit=limit))
-    return standalone(reliability(bins, bins, width=width, limit=limit))
+    names, labels = _curve_names(table, keys)
+    named = table.select(cs.by_name(*others)).with_columns(name=names, curve=labels)
+    limit = _limit(named, steps=steps)
+    points = named.with_columns(state=_state(), description=_words(method, limit))
+    said = _CONFIDENCE if notion == "confidence" else SAID
+    place: dict[str, Any] = {"width": width, "limit": limit, "said": said}
+    if points["curve"].n_unique() > 1:
+        several = overlay(points, **place) if method == "binned" else overlay_lines(points, steps=steps, **place)
+        return standalone(several)
+    histogram = points if edges and not steps else None
+    if method == "binned" or points.height <= 1:
+        return standalone(reliability(points, histogram, **place))
+    return standalone(reliability_line(points, histogram, steps=steps, **place))
 
 
-def _curve_names(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
-    """Return the curve of each row as text; two that read the same are told apart by a number."""
+def _curve_names(table: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.Series]:
+    """Return the curve of each row as text: whole for its words, and as short as a legend needs."""
     rows = table.select(cs.by_name(*keys)).rows() if keys else [()] * table.height
-    names: dict[tuple[Any, ...], str] = {}
-    for row in dict.fromkeys(rows):
-        name = unique = " · ".join(_MISSING if value is None else str(value) for value in row)
-        number = 1
-        while unique in names.values():
+    curves = list(dict.fromkeys(rows))
+    names = _distinct([" · ".join(_MISSING if value is None else str(value) for value in row) for row in curves])
+    labels = _distinct([_cut(name) for name in names])
+    found = (dict(zip(curves, texts, strict=True)) for texts in (names, labels))
+    whole, short = (pl.Series([text[row] for row in rows], dtype=pl.String) for text in found)
+    return whole, short
+
+
+def _distinct(texts: Sequence[str]) -> list[str]:
+    """Tell texts that read the same apart by a number."""
+    found: dict[str, None] = {}
+    for text in texts:
+        unique, number = text, 1
+        while unique in found:
             number += 1
-            unique = f"{name} ({number})"
-        names[row] = unique
-    return pl.Series("curve", [names[row] for row in rows], dtype=pl.String)
+            unique = f"{text} ({number})"
+        found[unique] = None
+    return list(found)
+
+
+def _cut(name: str) -> str:
+    """Cut a name to the room it has: the drawing's own cut would go through the middle of an emoji, and fail."""
+    if text_width([name]) <= _ROOM:
+        return name
+    widths = list(accumulate(text_width([letter]) for letter in name))
+    return name[: bisect(widths, _ROOM)] + "…"
 
 
 def _state() -> pl.Expr:
@@ -69,21 +118,31 @@ def _state() -> pl.Expr:
     )
 
 
-def _words() -> pl.Expr:
-    """Return what a mark says of its bin."""
-    said, happened = (pl.format("{}%", (pl.col(name) * 100).round(1)) for name in ("mean_score", "rate"))
-    name = pl.when(pl.col("curve") == "").then(pl.lit("")).otherwise(pl.col("curve") + ": ")
+def _words(method: str, limit: float) -> pl.Expr:
+    """Return what a mark says of its bin, step or point, with as many decimals as small scores need."""
+    digits = 1 + ceil(-log10(limit))
+    columns = ("mean_score", "rate", "lower", "upper")
+    said, happened, lower, upper = (pl.format("{}%", (pl.col(name) * 100).round(digits)) for name in columns)
     rows = pl.col("n").map_batches(_thousands, return_dtype=pl.String)
-    return pl.format("{}said {}, happened {} of {} rows", name, said, happened, rows)
+    if method == "binned":
+        words = pl.format("said {}, happened {} of {} rows", said, happened, rows)
+    elif method == "isotonic":
+        range_ = pl.when(lower == upper).then(lower).otherwise(pl.format("{} to {}", lower, upper))
+        words = pl.format("said {}, happened {} of {} rows", range_, happened, rows)
+    else:
+        words = pl.format("said {}, happens {} by the curve; {} rows here", said, happened, rows)
+    name = pl.when(pl.col("name") == "").then(pl.lit("")).otherwise(pl.col("name") + ": ")
+    return pl.format("{}{}", name, words)
 
 
 def _thousands(counts: pl.Series) -> pl.Series:
     return pl.Series([f"{count:,}" for count in counts], dtype=pl.String)
 
 
-def _limit(bins: pl.DataFrame) -> float:
+def _limit(points: pl.DataFrame, *, steps: bool) -> float:
     """Return a round upper end for both axes: 1, or less where all scores and rates are small."""
-    top = max((value for name in ("mean_score", "rate") for value in bins[name].drop_nulls()), default=1.0)
+    names = ("upper", "rate") if steps else ("mean_score", "rate")
+    top = max((value for name in names for value in points[name].drop_nulls()), default=1.0)
     if top > _SMALL or top <= 0:
         return 1.0
     unit = 10.0 ** floor(log10(top)) / 2

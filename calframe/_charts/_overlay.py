@@ -9,6 +9,8 @@ import polars as pl
 
 from calframe._charts._axes import LABELS, rate_y, score_x
 from calframe._charts._data import Columns, inline, tidy
+from calframe._charts._diagram import SAID
+from calframe._charts._lines import corners
 from calframe._charts._marks import Part, described, diagonal, layered
 from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
@@ -18,6 +20,14 @@ _COLUMNS: Final[Columns] = {
     "rate": pl.Float64,
     "rate_low": pl.Float64,
     "rate_high": pl.Float64,
+    "description": pl.String,
+}
+_LINES: Final[Columns] = {
+    "curve": pl.String,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "mean_score": pl.Float64,
+    "rate": pl.Float64,
     "description": pl.String,
 }
 _COLOURS: Final = tuple(f"c{index}" for index in range(8))
@@ -31,20 +41,25 @@ _SHAPES: Final = (
     "triangle-right",
     "triangle-left",
 )
+_DASHES: Final = ([1, 0],) * 4 + ([7, 3],) * 4  # the last four colours are near to the first four
+_DOTS: Final = {"symbolSize": 80, "symbolStrokeWidth": 0}
+_STROKES: Final = {"symbolType": "stroke", "symbolSize": 225, "symbolStrokeWidth": 2.5}
 _LARGEST_SIDE: Final = 430
+_SPOT: Final = 120  # square pixels of what the pointer finds
 
 
 class _Frame(NamedTuple):
-    """The side of the square in pixels, the upper end of the axes, and the curves that have a colour of their own."""
+    """The side of the square in pixels, the upper end and title of the axes, and the curves with a colour."""
 
     side: int
     limit: float
+    said: str
     named: list[str]
     legend: alt.Legend
 
     def x(self, field: str) -> alt.X:
         """Return the axis of scores."""
-        return score_x(field, limit=self.limit, title="said (predicted probability)")
+        return score_x(field, limit=self.limit, title=self.said)
 
     def y(self, field: str) -> alt.Y:
         """Return the axis of observed rates."""
@@ -60,9 +75,14 @@ class _Frame(NamedTuple):
         shapes = list(_SHAPES[: len(self.named)])
         return alt.Shape("curve:N", scale=alt.Scale(domain=self.named, range=shapes), legend=self.legend)
 
+    def dash(self) -> alt.StrokeDash:
+        """Return the dashes of the named curves: they part colours that are near to each other."""
+        dashes = list(_DASHES[: len(self.named)])
+        return alt.StrokeDash("curve:N", scale=alt.Scale(domain=self.named, range=dashes), legend=self.legend)
 
-def overlay(table: pl.DataFrame, *, width: int, limit: float = 1.0) -> Drawing:
-    """Draw several reliability curves over each other.
+
+def overlay(table: pl.DataFrame, *, width: int, limit: float = 1.0, said: str = SAID) -> Drawing:
+    """Draw several binned reliability curves over each other.
 
     The first eight curves have a colour and a shape each; further ones are thin grey lines, and the legend says how
     many they are.
@@ -76,6 +96,8 @@ def overlay(table: pl.DataFrame, *, width: int, limit: float = 1.0) -> Drawing:
         Total width in pixels. The legend is at the right, or below where there is no room.
     limit : float, default 1.0
         Upper end of both axes.
+    said : str
+        Title of the axis of scores.
 
     Returns
     -------
@@ -84,19 +106,79 @@ def overlay(table: pl.DataFrame, *, width: int, limit: float = 1.0) -> Drawing:
     """
     bins = tidy(table, _COLUMNS).drop_nulls(["curve", "mean_score", "rate"])
     bins = bins.with_columns(pl.col("mean_score", "rate", "rate_low", "rate_high").clip(0.0, limit))
-    curves = bins["curve"].unique(maintain_order=True).to_list()
-    frame = _frame(curves, width, limit)
-    named = bins.filter(pl.col("curve").is_in(frame.named))
-    rest = bins.filter(~pl.col("curve").is_in(frame.named))
-    parts: list[Part] = [
-        diagonal(frame.x("at"), frame.y("at"), limit=limit),
-        *_rest(rest, frame),
-        *_named(named, frame),
-    ]
-    return themed(layered(parts, width=frame.side, height=frame.side))
+    frame = _frame(bins, width, limit, said, symbols=True)
+    named, rest = _parted(bins, frame)
+    return _drawn([*_rest(rest, frame), *_named(named, frame)], frame)
 
 
-def _frame(curves: list[str], width: int, limit: float) -> _Frame:
+def overlay_lines(table: pl.DataFrame, *, steps: bool, width: int, limit: float = 1.0, said: str = SAID) -> Drawing:
+    """Draw several isotonic or smooth reliability curves over each other, as lines alone.
+
+    The first eight curves have a colour each, and words under the pointer; further ones are thin grey lines, of which
+    the pointer finds the names.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        One row per curve and step or point: `curve`, `lower`, `upper`, `mean_score`, `rate`, `description`.
+    steps : bool
+        Whether each row is a step from `lower` to `upper`; else lines run through the points at `mean_score`.
+    width, limit, said
+        As of `overlay`.
+
+    Returns
+    -------
+    altair.LayerChart
+        Lines over a dashed diagonal.
+    """
+    points = tidy(table, _LINES).drop_nulls(["curve", "mean_score", "rate"])
+    points = points.with_columns(pl.col("lower", "upper", "mean_score", "rate").clip(0.0, limit))
+    frame = _frame(points, width, limit, said, symbols=False)
+    coloured, others = (corners(part, steps=steps) for part in _parted(points, frame))
+    grey = alt.ColorValue(token("ghost"))
+    rest = _lines(others, width=1.25, speaks=True).encode(color=grey)
+    lines = _lines(coloured, width=2.25, speaks=False).encode(color=frame.colour(), strokeDash=frame.dash())
+    marks = [part.encode(x=frame.x("at"), y=frame.y("rate"), detail=alt.Detail("curve:N")) for part in (rest, lines)]
+    dots = [*_lone(others, grey, frame), *_lone(coloured, frame.colour(), frame)]
+    return _drawn([*marks, *dots, _spots(_parted(points, frame)[0], frame)], frame)
+
+
+def _parted(rows: pl.DataFrame, frame: _Frame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows of the curves that have a colour, and the rest."""
+    return rows.filter(pl.col("curve").is_in(frame.named)), rows.filter(~pl.col("curve").is_in(frame.named))
+
+
+def _drawn(marks: list[Part], frame: _Frame) -> Drawing:
+    line = diagonal(frame.x("at"), frame.y("at"), limit=frame.limit)
+    return themed(layered([line, *marks], width=frame.side, height=frame.side))
+
+
+def _lines(line: pl.DataFrame, *, width: float, speaks: bool) -> alt.Chart:
+    """Return lines, which say at most which curve they are: one mark has words for all of its points."""
+    lines: alt.Chart = alt.Chart(inline(line, "curve", "at", "rate")).mark_line(strokeWidth=width, aria=speaks)
+    return lines.encode(description=alt.Description("curve:N"), tooltip=alt.Tooltip("curve:N")) if speaks else lines
+
+
+def _lone(line: pl.DataFrame, colour: alt.Color | alt.ColorValue, frame: _Frame) -> list[alt.Chart]:
+    """Return a dot for each curve of a single score, through which no line runs."""
+    single = line.filter(pl.col("at").n_unique().over("curve") == 1).unique("curve", maintain_order=True)
+    if single.is_empty():
+        return []
+    mark = alt.Chart(inline(single, "curve", "at", "rate")).mark_point(filled=True, size=60, opacity=1, aria=False)
+    return [mark.encode(x=frame.x("at"), y=frame.y("rate"), color=colour)]
+
+
+def _spots(points: pl.DataFrame, frame: _Frame) -> alt.Chart:
+    """Return what the pointer and a screen reader find: one unseen dot a point."""
+    mark = alt.Chart(inline(points, "mean_score", "rate", "description")).mark_point(
+        filled=True, size=_SPOT, opacity=0, color=token("ghost")
+    )
+    spots: alt.Chart = mark.encode(x=frame.x("mean_score"), y=frame.y("rate"), **described())
+    return spots
+
+
+def _frame(rows: pl.DataFrame, width: int, limit: float, said: str, *, symbols: bool) -> _Frame:
+    curves = rows["curve"].unique(maintain_order=True).to_list()
     wide = is_wide(width)
     side = min(inner(width) - LABELS - 4, _LARGEST_SIDE)
     beyond = len(curves) - len(_COLOURS)
@@ -106,12 +188,11 @@ def _frame(curves: list[str], width: int, limit: float) -> _Frame:
         columns=1,
         offset=28 if wide else 8,
         labelLimit=340 if wide else 220,
-        symbolSize=80,
-        symbolOpacity=1,
-        symbolStrokeWidth=0,
         rowPadding=5,
+        symbolOpacity=1,
+        **(_DOTS if symbols else _STROKES),
     )
-    return _Frame(side, limit, curves[: len(_COLOURS)], legend)
+    return _Frame(side, limit, said, curves[: len(_COLOURS)], legend)
 
 
 def _rest(rest: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:

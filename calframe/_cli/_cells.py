@@ -38,6 +38,17 @@ def number_text(value: Any) -> str:
     return f"{rounded:,.{_DIGITS}f}".replace("-", "−")
 
 
+def range_text(low: float | None, high: float | None) -> str:
+    """Write an interval for a table that people read; `–` where it is not known.
+
+    Examples
+    --------
+    >>> range_text(-0.5, 0.25), range_text(None, None)
+    ('−0.5000 to 0.2500', '–')
+    """
+    return NULL if low is None or high is None else f"{number_text(low)} to {number_text(high)}"
+
+
 def name_text(value: Any) -> str:
     r"""Write a segment's value on one line.
 

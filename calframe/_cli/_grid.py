@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
@@ -29,12 +29,15 @@ class Column:
         Whether it stands to the right, as numbers do.
     key : bool
         Whether it names the row, and so returns in every block of a table that is wider than the terminal.
+    tied : bool
+        Whether it stays in the block of the column before it.
     """
 
     head: str
     cells: tuple[str, ...]
     right: bool = False
     key: bool = False
+    tied: bool = False
 
 
 def cut(text: str, cells: int) -> str:
@@ -80,18 +83,32 @@ def grid(columns: Sequence[Column], *, width: int, style: bool = False) -> str:
     return "\n".join(_drawn(block, style=style) for block in _blocks(columns, width))
 
 
+def span(columns: Sequence[Column]) -> int:
+    """Return the cells in a line of a table that is not cut into blocks."""
+    return _size(columns) - _GAP
+
+
 def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
     keys = [column for column in columns if column.key]
     blocks, room = [keys.copy()], width - _size(keys)
-    for column in columns:
-        if column.key:
-            continue
-        if _size([column]) - _GAP > room and len(blocks[-1]) > len(keys):
+    for part in _parts(column for column in columns if not column.key):
+        if _size(part) - _GAP > room and len(blocks[-1]) > len(keys):
             blocks.append(keys.copy())
             room = width - _size(keys)
-        blocks[-1].append(column)
-        room -= _size([column])
+        blocks[-1].extend(part)
+        room -= _size(part)
     return blocks
+
+
+def _parts(columns: Iterable[Column]) -> list[list[Column]]:
+    """Return the columns that stay together."""
+    parts: list[list[Column]] = []
+    for column in columns:
+        if column.tied and parts:
+            parts[-1].append(column)
+        else:
+            parts.append([column])
+    return parts
 
 
 def _size(columns: Sequence[Column]) -> int:

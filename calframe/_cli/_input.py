@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 import polars as pl
 
 from calframe._cli._files import open_table
-from calframe._cli._text import Part, typed, with_time
+from calframe._cli._text import Part, label_value, typed, with_time
 
 
 def open_input(
@@ -27,7 +28,7 @@ def open_input(
     sources
         Paths or globs, or `-` for CSV on standard input.
     label, scores, by, weight, time
-        The columns by role.
+        The columns by role; scores are all columns of probabilities.
 
     Returns
     -------
@@ -49,6 +50,56 @@ def open_input(
         return _opened(sources, parts)
     parts.pop(time, None)
     return with_time(_opened(sources, parts, also=[time]), time)
+
+
+def check_scores(scores: Sequence[str], classes: Mapping[str, str], notion: str | None) -> None:
+    """Refuse a command without scores, with scores of both kinds, or with classes that are asked for and not there.
+
+    Raises
+    ------
+    click.UsageError
+        Before anything is read.
+    """
+    msg = ""
+    if scores and classes:
+        msg = "--score is for one column of probabilities, --class for one a class; leave one of them out."
+    elif not scores and not classes:
+        msg = "Missing option '--score', or '--class' for each of several classes."
+    elif notion == "classwise" and not classes:
+        msg = "--notion classwise needs the classes: name each with --class."
+    if msg:
+        raise click.UsageError(msg, click.get_current_context())
+
+
+def score_argument(
+    table: pl.LazyFrame, *, label: str, scores: Sequence[str], classes: Mapping[str, str]
+) -> str | list[str] | dict[Any, str]:
+    """Return the scores as the functions take them: one column, one a model, or one a class.
+
+    Parameters
+    ----------
+    table
+        The table they are in.
+    label
+        Its label, whose type the names of the classes get.
+    scores, classes
+        What was typed; one of them is empty.
+
+    Returns
+    -------
+    str, list of str or dict
+        The argument.
+
+    Raises
+    ------
+    click.BadParameter
+        If a class cannot be a value of the label.
+    """
+    if classes:
+        return {
+            label_value(table, label=label, text=name, option="--class"): column for name, column in classes.items()
+        }
+    return scores[0] if len(scores) == 1 else list(scores)
 
 
 def _opened(sources: Sequence[str], parts: dict[str, Part], also: Sequence[str] = ()) -> pl.LazyFrame:

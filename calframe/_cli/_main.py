@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import click
 
+from calframe._cli._curve import curve
 from calframe._cli._demo import demo
 from calframe._cli._metrics import metrics
 from calframe._cli._report import report
@@ -37,7 +38,7 @@ def cli(context: click.Context) -> None:
         context.exit(_COULD_NOT_RUN)
 
 
-for _command in (report, metrics, demo):
+for _command in (report, metrics, curve, demo):
     cli.add_command(_command)
 
 

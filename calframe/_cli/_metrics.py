@@ -11,44 +11,39 @@ import polars as pl
 
 from calframe._cli import _options as given
 from calframe._cli._files import reading
-from calframe._cli._input import open_input
-from calframe._cli._output import TABLE_SUFFIXES, check_target, table_text, write_table
+from calframe._cli._input import check_scores, open_input, score_argument
+from calframe._cli._output import TABLE_SUFFIXES, check_output, table_text, write_table
 from calframe._cli._terminal import emit, waiting
-from calframe._cli._text import positive_value
+from calframe._cli._text import label_value
 from calframe._metrics import metrics as compute
 
 _FOR_READING = ("table", "md")
-_BINNED = frozenset({"ece", "mce", "rmsce", "ace"})
+_BINNED = frozenset({"ece", "mce", "rmsce", "ace", "ece_sweep"})
 
-_SCORE = click.option(
-    "--score",
-    required=True,
-    multiple=True,
-    metavar="COLUMN",
-    help="Column of predicted probabilities, from 0 to 1; repeat it to compare models side by side.",
-)
 _METRIC = click.option(
     "--metric",
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Metric to compute; repeat it for more, or say `all`. A binned error (ece, mce, rmsce, ace) in a table for "
-    "reading brings ece and ece_expected along: right scores do not show 0 either. "
-    "Default: rate, mean_score, gap, brier, log_loss, ece, ece_expected.",
+    help="Metric to compute; repeat it for more, or say `all`. A binned error (ece, mce, rmsce, ace, ece_sweep) in a "
+    "table for reading brings ece and ece_expected along: right scores do not show 0 either. "
+    "Default: rate, mean_score, gap, brier, log_loss, ece, ece_expected; of three classes or more accuracy, brier, "
+    "log_loss, confidence_ece, classwise_ece.",
 )
-_BINS = click.option(
-    "--bins",
-    default="15",
-    show_default=True,
-    metavar="NUMBER|EDGES",
-    help="Number of equally wide bins of the score, or their edges with commas: 0,0.1,0.5,1.",
+_NOTION = given.notion("Default: all scores of a row together.")
+_POSTERIOR = click.option(
+    "--posterior",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of the true probability, known in simulations; with --class one for each class, in their order. "
+    "Default: none.",
 )
-_CLOSED = click.option(
-    "--closed",
-    type=click.Choice(["left", "right"]),
-    default="left",
+_SMOOTHER = click.option(
+    "--smoother",
+    type=click.Choice(["loess", "loess_direct", "lowess"]),
+    default="loess",
     show_default=True,
-    help="Which side of a bin belongs to it: a score on an edge goes up with left, down with right.",
+    help="The curve behind ici, e50, e90 and emax: R's loess, the same fitted at each score, or R's lowess.",
 )
 _LEVEL = click.option(
     "--confidence-level",
@@ -67,6 +62,14 @@ _CLIP = click.option(
     metavar="PROBABILITY",
     help="Keep scores this far from 0 and 1 in the log loss, such as 1e-15. Default: as they are; it can be infinite.",
 )
+_FLOOR = click.option(
+    "--floor",
+    type=float,
+    default=1e-12,
+    show_default=True,
+    metavar="PROBABILITY",
+    help="Keep scores this far from 0 and 1 in slope, intercept and citl, which need their log-odds.",
+)
 _OUTPUT = click.option(
     "-o",
     "--output",
@@ -74,18 +77,14 @@ _OUTPUT = click.option(
     metavar="FILE",
     help=f"Write the table, unrounded, to this file, by its suffix: {' '.join(TABLE_SUFFIXES)}. Default: print it.",
 )
-_FORMAT = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "csv", "json", "md"]),
-    help="How to print the table: rounded (table, md) or with every digit (csv, json). Default: table.",
-)
 
 
 @click.command("metrics", short_help="Compute calibration metrics per segment.")
 @given.options(
-    *(given.FILES, given.LABEL, _SCORE, given.BY, given.WEIGHT, _METRIC, _BINS, _CLOSED, _LEVEL, _INTERVAL, _CLIP),
-    *(given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _OUTPUT, _FORMAT),
+    *(given.FILES, given.LABEL, given.SCORE, given.CLASS, given.BY, given.WEIGHT, _METRIC, _NOTION),
+    *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, _LEVEL, _INTERVAL, given.RESAMPLES),
+    *(given.SEED, _SMOOTHER, _CLIP, _FLOOR, _POSTERIOR, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND),
+    *(_OUTPUT, given.FORMAT),
 )
 def metrics(*, files: tuple[str, ...], output: Path | None, form: str | None, **arguments: Any) -> None:
     """Compute calibration metrics per segment of FILE.
@@ -95,59 +94,51 @@ def metrics(*, files: tuple[str, ...], output: Path | None, form: str | None, **
 
     Example: calframe metrics preds.parquet --label late --score p --by carrier --metric gap --metric ece
     """
+    check_scores(arguments["score"], arguments["classes"], arguments["notion"])
     if output is not None:
-        _check_output(output, form, files)
+        check_output(output, form, files, suffixes=TABLE_SUFFIXES)
     if (form or (output and output.suffix) or "table").lstrip(".").lower() in _FOR_READING:
         arguments["metrics"] = _beside_chance(arguments["metrics"])
     table = _computed(files, **arguments)
     if output is not None:
         write_table(table, output)
-        click.echo(f"Wrote {output} ({table.height:,} row{'s' if table.height > 1 else ''}).", err=True)
+        click.echo(f"Wrote {output} ({table.height:,} row{'' if table.height == 1 else 's'}).", err=True)
     elif form in (None, "table"):
-        _print(table, arguments)
+        _print(table, arguments["by"])
     else:
         emit(table_text(table, form=str(form)))
 
 
-def _check_output(output: Path, form: str | None, files: Sequence[str]) -> None:
-    if form is not None:
-        msg = "--format is for printing; with --output the suffix says the format. Leave one of them out."
-        raise click.UsageError(msg)
-    check_target(output, suffixes=TABLE_SUFFIXES, sources=files, option="--output")
-
-
 def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any) -> pl.DataFrame:
-    label, score, by, weight = (arguments.pop(name) for name in ("label", "score", "by", "weight"))
+    label, score, classes, by, weight = (arguments.pop(name) for name in ("label", "score", "classes", "by", "weight"))
+    posterior, bins, names = (arguments.pop(name) for name in ("posterior", "bins", "metrics"))
+    columns = [*score, *classes.values(), *posterior]
     with reading(files), waiting("Computing metrics"):
-        table = open_input(files, label=label, scores=score, by=by, weight=weight)
-        arguments["positive"] = positive_value(table, label=label, text=positive)
-        arguments["metrics"] = _asked(arguments["metrics"])
-        arguments["bins"] = _bins(arguments["bins"])
-        scores = score[0] if len(score) == 1 else list(score)
-        plan: pl.LazyFrame = compute(table, label=label, score=scores, by=list(by) or None, weight=weight, **arguments)
+        table = open_input(files, label=label, scores=columns, by=by, weight=weight)
+        plan: pl.LazyFrame = compute(
+            table,
+            label=label,
+            score=score_argument(table, label=label, scores=score, classes=classes),
+            by=list(by) or None,
+            weight=weight,
+            metrics=given.read_metrics(names),
+            posterior=list(posterior) or None,
+            bins=given.read_bins(bins),
+            n_resamples=arguments.pop("resamples"),
+            rng=arguments.pop("seed"),
+            positive=label_value(table, label=label, text=positive),
+            **arguments,
+        )
         return plan.collect()
 
 
 def _beside_chance(names: tuple[str, ...]) -> tuple[str, ...]:
     """Never show a binned error alone: right scores have one too, so the expected one stands in the table."""
-    pair = ("ece", "ece_expected") if _BINNED.intersection(names) else ()
+    pair = ("ece", "ece_expected") if given.ALL not in names and _BINNED.intersection(names) else ()
     return (*names, *(name for name in pair if name not in names))
 
 
-def _asked(names: tuple[str, ...]) -> list[str] | str | None:
-    return "all" if names == ("all",) else list(names) or None
+def _print(table: pl.DataFrame, by: Sequence[str]) -> None:
+    from calframe._cli._metrics_view import metrics_view  # noqa: PLC0415  rich is for tables, not for --help
 
-
-def _bins(text: str) -> int | list[float]:
-    try:
-        return [float(edge) for edge in text.split(",")] if "," in text else int(text)
-    except ValueError:
-        msg = f"{text!r} is neither a whole number nor edges with commas, such as 0,0.1,0.5,1."
-        raise click.BadParameter(msg, param_hint="'--bins'") from None
-
-
-def _print(table: pl.DataFrame, arguments: dict[str, Any]) -> None:
-    from calframe._cli._views import metrics_view  # noqa: PLC0415  rich is for tables, not for --help
-
-    models = ["model"] if len(arguments["score"]) > 1 else []
-    emit(metrics_view(table, keys=[*arguments["by"], *models]))
+    emit(metrics_view(table, keys=[*by, *(name for name in ("model", "class") if name in table.columns)]))

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import click
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 Decorator: TypeAlias = Callable[[Any], Any]
+
+
+def _pairs(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Read `NAME=COLUMN`, given once for each class."""
+    named: dict[str, str] = {}
+    for value in values:
+        name, equals, column = value.partition("=")
+        if not (name and equals and column):
+            msg = f"{value!r} is not a class and its column, such as cat=p_cat."
+            raise click.BadParameter(msg)
+        if name in named or column in named.values():
+            msg = f"class {name!r} or column {column!r} is named twice; each class has a column of its own."
+            raise click.BadParameter(msg)
+        named[name] = column
+    if len(named) == 1:
+        msg = f"{values[0]!r} is the only class; name them all. For one column of probabilities use --score."
+        raise click.BadParameter(msg)
+    return named
+
+
+ALL = "all"
 
 FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True)
 LABEL = click.option(
@@ -16,6 +37,52 @@ LABEL = click.option(
     required=True,
     metavar="COLUMN",
     help="Column of what happened: 0/1, -1/+1, true/false, or any two values with --positive.",
+)
+SCORE = click.option(
+    "--score",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column of predicted probabilities, from 0 to 1; repeat it to compare models side by side. Default: none; "
+    "this or --class is needed.",
+)
+CLASS = click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    callback=_pairs,
+    help="One class of several: its value in the label, and the column of its probability. Repeat it for every class, "
+    "in place of --score; of two classes the second is the positive one. Default: none.",
+)
+STRATEGY = click.option(
+    "--strategy",
+    type=click.Choice(["uniform", "quantile"]),
+    default="uniform",
+    show_default=True,
+    help="How a number of bins is placed: with equal width, or with about equal weight in each segment.",
+)
+CLOSED = click.option(
+    "--closed",
+    type=click.Choice(["left", "right"]),
+    default="left",
+    show_default=True,
+    help="Which side of a bin belongs to it: a score on an edge goes up with left, down with right.",
+)
+RESAMPLES = click.option(
+    "--resamples",
+    type=click.IntRange(20, 1_000_000),
+    default=1000,
+    show_default=True,
+    metavar="NUMBER",
+    help="How often intervals that need it draw the rows anew.",
+)
+SEED = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="NUMBER",
+    help="Where those draws start: the same number gives the same result.",
 )
 BY = click.option(
     "--by",
@@ -42,6 +109,12 @@ LINK = click.option(
     default="probability",
     show_default=True,
     help="What the score column holds: probabilities from 0 to 1, or their log-odds.",
+)
+FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json", "md"]),
+    help="How to print the table: rounded (table, md) or with every digit (csv, json). Default: table.",
 )
 INVALID = click.option(
     "--invalid",
@@ -72,3 +145,91 @@ def options(*decorators: Decorator) -> Callable[[_Command], _Command]:
         return command
 
     return attach
+
+
+def notion(says: str) -> Decorator:
+    """Make the option `--notion`.
+
+    Parameters
+    ----------
+    says
+        How its help ends, with its default.
+
+    Returns
+    -------
+    callable
+        The decorator.
+    """
+    return click.option(
+        "--notion",
+        type=click.Choice(["confidence", "classwise"]),
+        help="What to make of several classes: the largest score against whether its class happened, or each class "
+        f"against the rest. {says}",
+    )
+
+
+def bins(default: str | None, *, says: str) -> Decorator:
+    """Make the option `--bins`.
+
+    Parameters
+    ----------
+    default
+        What is used where it is not given.
+    says
+        How its help says that.
+
+    Returns
+    -------
+    callable
+        The decorator; `read_bins` reads what was typed.
+    """
+    return click.option(
+        "--bins",
+        default=default,
+        metavar="NUMBER|EDGES|auto",
+        help="Number of bins of the score, their edges with commas (0,0.1,0.5,1), or `auto`: bins of equal weight, in "
+        f"each segment as many as the cube root of its rows. {says}",
+    )
+
+
+def read_bins(text: str) -> int | list[float] | Literal["auto"]:
+    """Read the value of `--bins`.
+
+    Parameters
+    ----------
+    text
+        What was typed.
+
+    Returns
+    -------
+    int, list of float, or "auto"
+        As the functions take it.
+
+    Raises
+    ------
+    click.BadParameter
+        If it is none of them.
+    """
+    if text == "auto":
+        return "auto"
+    try:
+        return [float(edge) for edge in text.split(",")] if "," in text else int(text)
+    except ValueError:
+        msg = f"{text!r} is neither a whole number nor `auto` nor edges with commas, such as 0,0.1,0.5,1."
+        raise click.BadParameter(msg, param_hint="'--bins'") from None
+
+
+def read_metrics(names: tuple[str, ...]) -> list[str] | str | None:
+    """Read what `--metric` names, each time it is given.
+
+    Parameters
+    ----------
+    names
+        What was typed.
+
+    Returns
+    -------
+    list of str, "all" or None
+        As the functions take it.
+    """
+    return ALL if ALL in names else list(names) or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from calframe._cli._files import is_source
 from calframe._results import records
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".json", ".md")
+CHART_SUFFIXES = (".svg", ".png", ".html")
 PAGE_SUFFIXES = (".html", ".json")
 
 _MARKUP = frozenset("\\|[]`*")  # what Markdown would act on
@@ -53,6 +54,27 @@ def check_target(path: Path, *, suffixes: Sequence[str], sources: Sequence[str],
         raise click.BadParameter(problem, param_hint=f"'{option}'")
 
 
+def check_output(path: Path, form: str | None, sources: Sequence[str], *, suffixes: Sequence[str]) -> None:
+    """Refuse an `--output` that cannot be written, or that goes with `--format`.
+
+    Parameters
+    ----------
+    path, sources, suffixes
+        As for `check_target`.
+    form
+        What `--format` says.
+
+    Raises
+    ------
+    click.UsageError
+        Before any work is done.
+    """
+    if form is not None:
+        msg = "--format is for printing; with --output the suffix says the format. Leave one of them out."
+        raise click.UsageError(msg)
+    check_target(path, suffixes=suffixes, sources=sources, option="--output")
+
+
 def write_table(table: pl.DataFrame, path: Path) -> None:
     """Write a table in the format of the path's suffix, whole or not at all.
 
@@ -63,12 +85,38 @@ def write_table(table: pl.DataFrame, path: Path) -> None:
     path
         A path with one of `TABLE_SUFFIXES`.
     """
+    if path.suffix.lower() == ".parquet":
+        put(path, table.write_parquet)
+    else:
+        put_text(path, table_text(table, form=path.suffix.lower().removeprefix(".")))
+
+
+def put_text(path: Path, text: str) -> None:
+    """Write text to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file.
+    text
+        What it will hold, in UTF-8.
+    """
+    put(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def put(path: Path, write: Callable[[Path], object]) -> None:
+    """Let a function write a file, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file.
+    write
+        Writes to the path it is given, which takes the place of the file when it is done.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        if path.suffix.lower() == ".parquet":
-            table.write_parquet(part)
-        else:
-            part.write_text(table_text(table, form=path.suffix.lower().removeprefix(".")), encoding="utf-8")
+        write(part)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

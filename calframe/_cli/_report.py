@@ -15,7 +15,7 @@ from calframe._cli._files import STDIN, reading
 from calframe._cli._input import open_input
 from calframe._cli._output import PAGE_SUFFIXES, check_target, file_size
 from calframe._cli._terminal import emit, waiting
-from calframe._cli._text import positive_value
+from calframe._cli._text import label_value
 from calframe._verb_report import Report
 from calframe._verb_report import report as compute
 
@@ -56,6 +56,14 @@ _ALPHA = click.option(
     metavar="LEVEL",
     help="Chance of any false alarm over all segments that the verdicts accept.",
 )
+_METRIC = click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Further metric of each segment; repeat it for more, or say `all`. It stands with its interval among the "
+    "numbers of the page and in --json, and no verdict uses it. Default: none.",
+)
 _TITLE = click.option("--title", metavar="TEXT", help="Title of the page. Default: the name of the file.")
 _OUTPUT = click.option(
     "-o",
@@ -76,8 +84,8 @@ _OPEN = click.option("--open", "open_page", is_flag=True, help="Open the page in
 
 @click.command("report", short_help="Write an HTML report: what is wrong, where, since when.")
 @given.options(
-    *(given.FILES, given.LABEL, _SCORE, given.BY, given.WEIGHT, _TIME, _ZONE, _EVERY, _TOLERANCE, _ALPHA, _TITLE),
-    *(given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _OUTPUT, _JSON, _OPEN),
+    *(given.FILES, given.LABEL, _SCORE, given.BY, given.WEIGHT, _TIME, _ZONE, _EVERY, _TOLERANCE, _ALPHA),
+    *(_METRIC, _TITLE, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _OUTPUT, _JSON, _OPEN),
 )
 def report(
     *, files: tuple[str, ...], output: Path | None, json_output: Path | None, open_page: bool, **arguments: Any
@@ -112,11 +120,18 @@ def _reported(
     files: tuple[str, ...], *, score: str, by: tuple[str, ...], positive: str | None, title: str | None, **others: Any
 ) -> Report:
     label, weight, time = others["label"], others["weight"], others["time"]
+    metrics = others.pop("metrics")
     with reading(files), waiting("Computing the report"):
         table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=time)
-        value = positive_value(table, label=label, text=positive)
+        value = label_value(table, label=label, text=positive)
         return compute(
-            table, score=score, by=list(by) or None, positive=value, title=title or _named_after(files), **others
+            table,
+            score=score,
+            by=list(by) or None,
+            metrics=given.read_metrics(metrics),
+            positive=value,
+            title=title or _named_after(files),
+            **others,
         )
 
 

@@ -89,8 +89,8 @@ def with_time(table: pl.LazyFrame, name: str) -> pl.LazyFrame:
     return table.with_columns(tried[best].alias(name))
 
 
-def positive_value(table: pl.LazyFrame, *, label: str, text: str | None) -> Any:
-    """Read the value of `--positive` as the label column would hold it.
+def label_value(table: pl.LazyFrame, *, label: str, text: str | None, option: str = "--positive") -> Any:
+    """Read a value of the label that stands on the command line as the column would hold it.
 
     Parameters
     ----------
@@ -100,6 +100,8 @@ def positive_value(table: pl.LazyFrame, *, label: str, text: str | None) -> Any:
         The label column.
     text
         What was typed; None stays None.
+    option
+        The option it was typed for.
 
     Returns
     -------
@@ -119,7 +121,7 @@ def positive_value(table: pl.LazyFrame, *, label: str, text: str | None) -> Any:
     if value is None:
         held = "true and false" if kind == pl.Boolean else "numbers"
         msg = f"column {label!r} holds {held}, and {text!r} is none of them."
-        raise click.BadParameter(msg, param_hint="'--positive'")
+        raise click.BadParameter(msg, param_hint=f"'{option}'")
     return int(value) if kind.is_integer() and math.isfinite(value) and value == int(value) else value
 
 

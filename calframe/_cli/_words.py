@@ -7,7 +7,8 @@ import shlex
 
 _ARGUMENTS = (
     *("label", "score", "by", "weight", "weight_kind", "positive", "link", "invalid", "time", "time_zone", "every"),
-    *("bins", "closed", "clip", "interval", "confidence_level", "tolerance", "alpha", "title"),
+    *("bins", "strategy", "closed", "clip", "floor", "smoother", "posterior", "notion", "method"),
+    *("interval", "confidence_level", "tolerance", "alpha", "title"),
 )
 _ARGUMENT = re.compile(rf"(?<!['\"\w])({'|'.join(_ARGUMENTS)})=(?:'([^']*)'|(\w[\w.+-]*\b))?")
 

@@ -23,6 +23,40 @@ def segment_max(values: Floats, starts: Ints) -> Floats:
     return np.maximum.reduceat(values, starts)
 
 
+def running_sum(values: Floats, starts: Ints) -> Floats:
+    """Return the running sum within each segment, the cell itself included, whatever other segments hold.
+
+    One running sum over all cells loses the sum of a segment where the next begins. What rounding leaves of it there
+    is taken off, too, so that it does not pile up over many segments. Bring segments to one scale by `power_of_two`
+    of their totals first, or a heavy one drowns a light one.
+
+    Examples
+    --------
+    >>> running_sum(np.array([1.0, 2.0, 4.0, 8.0]), np.array([0, 2]))
+    array([ 1.,  3.,  4., 12.])
+    """
+    before = segment_sum(values, starts)[:-1]
+    steps = values.astype(np.float64, copy=True)
+    steps[starts[1:]] -= before
+    path = np.cumsum(steps, out=steps)
+    left = np.zeros(len(starts))
+    left[1:] = path[starts[1:] - 1] - before
+    if left.any():
+        path -= np.repeat(left, np.diff(np.append(starts, len(values))))
+    return path
+
+
+def power_of_two(total: Floats) -> Floats:
+    """Return the power of two next above each number: dividing by it is exact.
+
+    Examples
+    --------
+    >>> power_of_two(np.array([0.3, 5.0, 0.0]))
+    array([0.5, 8. , 1. ])
+    """
+    return np.ldexp(1.0, np.frexp(total)[1])
+
+
 def ratio(above: Floats, below: Floats) -> Floats:
     """Divide, with NaN where the divisor is 0: what has no rows has no mean."""
     out = np.full(np.shape(above), np.nan)

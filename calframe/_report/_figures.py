@@ -17,7 +17,18 @@ from calframe._report import _captions as captions
 from calframe._report import _titles as titles
 from calframe._report._findings import Findings
 from calframe._report._page import Figure, TextTable
-from calframe._report._words import count, interval, percent, points, pvalue, rounded_up, rows, short, signed_count
+from calframe._report._words import (
+    count,
+    interval,
+    number,
+    percent,
+    points,
+    pvalue,
+    rounded_up,
+    rows,
+    short,
+    signed_count,
+)
 from calframe._segments import Grouping
 from calframe._verdicts import WORDS
 
@@ -53,7 +64,7 @@ def forest_figure(findings: Findings, grouping: Grouping, *, number: int) -> Fig
         titles.forest_title(grouping),
         captions.forest_caption(findings, grouping),
         lambda width: charts.forest(drawn, tolerance=findings.tolerance, width=width),
-        _segment_numbers(grouping),
+        _segment_numbers(grouping, findings.extras),
         note=_joined(captions.FOREST_NOTE, captions.left_out_note(table.height, shown.height)),
     )
 
@@ -196,10 +207,11 @@ def _figure(
     return Figure(id=name, title=title, sub=sub, draw=chart, table=table, note=note, aside=aside)
 
 
-def _segment_numbers(grouping: Grouping) -> TextTable:
+def _segment_numbers(grouping: Grouping, extras: Sequence[str]) -> TextTable:
     columns = (
         grouping.column, "rows", "missing", "said", "happened", "gap", "interval (pp)", "widened (pp)", "adjusted p",
         "net rows mis-stated", "Brier", "ECE", "ECE of right scores", "verdict", "rows needed",
+        *(heading for name in extras for heading in (name, f"{name} interval")),
     )  # fmt: skip
     body = [
         (
@@ -218,10 +230,16 @@ def _segment_numbers(grouping: Grouping) -> TextTable:
             points(r["ece_expected"], sign=False),
             " ".join(WORDS[r["verdict"]]),
             "–" if r["rows_needed"] is None else rounded_up(r["rows_needed"]),
+            *(text for name in extras for text in (number(r[name]), _ends(r, name))),
         )
         for r in grouping.segments.iter_rows(named=True)
     ]
     return text_table(columns, body)
+
+
+def _ends(row: dict[str, Any], name: str) -> str:
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    return "–" if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
 def _segment_description(findings: Findings, row: dict[str, Any]) -> str:

@@ -61,6 +61,8 @@ class Findings:
         ``rows``, ``used``, ``missing``, ``invalid``, ``zero_weight``.
     fingerprint : str
         A hash of the counts in every cell.
+    extras : tuple of str
+        Further metrics of the segments that were asked for.
     """
 
     title: str
@@ -77,6 +79,7 @@ class Findings:
     course: Course | None
     counts: dict[str, int]
     fingerprint: str
+    extras: tuple[str, ...] = ()
 
     def segments(self) -> Iterator[Segment]:
         """Go through the segments of all groupings, each grouping worst first."""

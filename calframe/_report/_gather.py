@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
+
 from calframe._course import read_course
+from calframe._extras import extra_metrics
 from calframe._periods import Every
+from calframe._registry import Metric
 from calframe._report._findings import Findings
 from calframe._roles import Roles
 from calframe._segments import (
+    Grouping,
     Part,
     chance_error,
     curve_table,
@@ -24,7 +30,15 @@ from calframe._segments import (
 
 
 def gather(
-    data: Any, roles: Roles, *, every: Every | None, tolerance: float, alpha: float, title: str, engine: Any
+    data: Any,
+    roles: Roles,
+    *,
+    every: Every | None,
+    tolerance: float,
+    alpha: float,
+    title: str,
+    engine: Any,
+    extras: Sequence[Metric] = (),
 ) -> Findings:
     """Read the table, one aggregate per grouping and one over time, and put the findings together."""
     parts = [read_part(data, replace(roles, by=(column,)), engine=engine) for column in roles.by]
@@ -40,6 +54,18 @@ def gather(
         course = read_course(
             data, replace(roles, by=roles.by[:1]), every=every, tolerance=tolerance, alpha=alpha, engine=engine
         )
+    whole_row = grouping(overall, alone, overall, column="", alpha=alpha)
+    if extras:
+        level = 1.0 - alpha
+        groupings = tuple(
+            _with_extras(
+                found, extra_metrics(data, replace(roles, by=(found.column,)), extras, level=level, engine=engine)
+            )
+            for found in groupings
+        )
+        whole_row = _with_extras(
+            whole_row, extra_metrics(data, replace(roles, by=()), extras, level=level, engine=engine)
+        )
     curve = curve_table(overall, None, level=1.0 - alpha).drop("segment")
     limit = score_limit(overall, curve)
     return Findings(
@@ -47,7 +73,7 @@ def gather(
         roles=roles,
         tolerance=tolerance,
         alpha=alpha,
-        overall=grouping(overall, alone, overall, column="", alpha=alpha).segments.row(0, named=True),
+        overall=whole_row.segments.row(0, named=True),
         chance=chance_error(overall),
         curve=curve,
         histogram=histogram(overall, limit=limit),
@@ -57,7 +83,15 @@ def gather(
         course=course,
         counts=_counts(overall),
         fingerprint=fingerprint(parts or [overall]),
+        extras=tuple(metric.name for metric in extras),
     )
+
+
+def _with_extras(found: Grouping, extras: pl.DataFrame) -> Grouping:
+    """Return a grouping whose segments have further metrics; what they have already stays as it is."""
+    new = [name for name in extras.columns if name not in found.segments.columns]
+    joined = found.segments.join(extras.select("segment", *new), on="segment", how="left", maintain_order="left")
+    return replace(found, segments=joined)
 
 
 def _counts(overall: Part) -> dict[str, int]:

@@ -84,6 +84,19 @@ def interval(low: float | None, high: float | None) -> str:
     return f"{points(low, unit=False)} to {points(high, unit=False)}"
 
 
+def number(value: float | None) -> str:
+    """Return a number of any size with four digits that matter.
+
+    Examples
+    --------
+    >>> number(0.08312345), number(-1.5), number(0.0), number(None)
+    ('0.08312', '−1.5', '0', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:.4g}".replace("-", MINUS)
+
+
 def count(value: float | None) -> str:
     """Return a number of rows.
 

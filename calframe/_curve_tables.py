@@ -1,0 +1,228 @@
+"""The tables behind reliability curves: binned, isotonic, kernel and loess, all in the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calframe._binning import BinChoice, Bins
+from calframe._cells import Groups, cells_plan, read_groups
+from calframe._closing import Column, closed_frame
+from calframe._kernels._equal_mass import EqualMass, equal_mass
+from calframe._kernels._intervals import normal_quantile, rate_interval
+from calframe._kernels._isotonic import blocks
+from calframe._kernels._kernel_curve import kernel_means
+from calframe._kernels._loess import loess_curve
+from calframe._kernels._null import central_part
+from calframe._kernels._regions import confidence_region, consistency_region
+from calframe._kernels._tally import Tally
+from calframe._reading import by_width, is_memory, read_tallies
+from calframe._rows import clean_rows
+from calframe._table import Table
+from calframe._typing import Floats, Ints, RateInterval
+
+CurveMethod: TypeAlias = Literal["binned", "isotonic", "kernel", "loess"]
+Points: TypeAlias = dict[str, Any]
+
+_TERMS = ("wp", "wy", "w2", "variance", "w2_variance")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """How a curve is drawn.
+
+    Attributes
+    ----------
+    method : {"binned", "isotonic", "kernel", "loess"}
+        The method.
+    choice : BinChoice
+        Its bins.
+    level : float
+        Confidence level of intervals and band.
+    interval : {"wilson", "clopper_pearson", "jeffreys"}
+        The interval of a rate.
+    n_resamples, seed : int
+        How often isotonic regions resample, and with which seed.
+    narrow : bool
+        Whether the scores are float32.
+    """
+
+    method: CurveMethod
+    choice: BinChoice
+    level: float
+    interval: RateInterval
+    n_resamples: int
+    seed: int
+    narrow: bool = False
+
+
+def curve_table(table: Table, drawn: Drawn, *, engine: Any) -> tuple[Groups, Any]:
+    """Return the segments of a table and the points of their curves, in the user's library."""
+    fixed = drawn.choice.fixed
+    if drawn.method == "binned" and fixed is not None:
+        groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=fixed), engine=engine), _TERMS)
+        segment, points = _of_cells(groups, fixed, drawn)
+    else:
+        rows, _ = clean_rows(table)
+        rows = table.collect(rows, engine=engine).lazy() if is_memory(table) else rows
+        groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
+        segment, points = _of_tallies(table, rows, groups, drawn)
+    if not table.weighted:
+        del points["weight_sum"]
+    columns: dict[str, Column] = {name: points[name] for name in points}
+    return groups, closed_frame(table, groups, columns, segment=segment).to_native()
+
+
+def bin_columns(sums: dict[str, Floats], *, level: float, interval: RateInterval) -> dict[str, Column]:
+    """Return what a curve says of each bin, from its sums.
+
+    Parameters
+    ----------
+    sums : dict of str to ndarray
+        Sums ``w``, ``wp``, ``wy``, ``w2``, ``variance`` and ``w2_variance`` of non-empty bins.
+    level : float
+        Confidence level of interval and band.
+    interval : {"wilson", "clopper_pearson", "jeffreys"}
+        Interval of the rate.
+    """
+    weight, score, rate = sums["w"], sums["wp"] / sums["w"], sums["wy"] / sums["w"]
+    low, high = rate_interval(rate, weight**2 / sums["w2"], level=level, method=interval)
+    band = central_part(weight, sums["wp"], sums["variance"], sums["w2_variance"], level=level)
+    return _curve_columns(score, rate, (low, high), band)
+
+
+def _curve_columns(
+    score: Floats, rate: Floats, ends: tuple[Floats, Floats], band: tuple[Floats, Floats]
+) -> dict[str, Column]:
+    return {
+        "mean_score": score,
+        "rate": rate,
+        "gap": score - rate,
+        "rate_low": ends[0],
+        "rate_high": ends[1],
+        "band_low": band[0],
+        "band_high": band[1],
+    }
+
+
+def _of_cells(groups: Groups, bins: Bins, drawn: Drawn) -> tuple[Ints, Points]:
+    """Return the segment and the columns of each non-empty bin between known edges."""
+    filled = np.flatnonzero(groups.cells.sums["n"] > 0)
+    sums = {name: values[filled] for name, values in groups.cells.sums.items()}
+    index = groups.bin[filled]
+    points = _placed(index, bins.lower()[index], bins.upper()[index], sums)
+    points |= bin_columns(sums, level=drawn.level, interval=drawn.interval)
+    return np.searchsorted(groups.cells.starts, filled, side="right") - 1, points
+
+
+def _placed(index: Ints, lower: Floats, upper: Floats, sums: dict[str, Floats]) -> Points:
+    n: Ints = np.rint(sums["n"]).astype(np.int64)
+    return {"bin": index, "lower": lower, "upper": upper, "n": n, "weight_sum": sums["w"]}
+
+
+def _of_tallies(table: Table, rows: nw.LazyFrame[Any], groups: Groups, drawn: Drawn) -> tuple[Ints, Points]:
+    """Return the segment and the columns of each point of curves through distinct scores."""
+    parts: list[tuple[Ints, Points]] = []
+    for narrow, some in by_width(table, rows):
+        for segments, tally in read_tallies(table, some, groups):
+            owner, points = _METHODS[drawn.method](tally, replace(drawn, narrow=narrow))
+            parts.append((segments[owner], points))
+    if not parts:
+        nothing = np.zeros(0)
+        names = ("lower", "upper", "weight_sum", *_curve_columns(nothing, nothing, (nothing,) * 2, (nothing,) * 2))
+        whole = np.zeros(0, dtype=np.int64)
+        return whole, {"bin": whole, "n": whole} | dict.fromkeys(names, nothing)
+    order = np.argsort(np.concatenate([owner for owner, _ in parts]), kind="stable")
+    joined = {name: np.concatenate([points[name] for _, points in parts])[order] for name in parts[0][1]}
+    return np.concatenate([owner for owner, _ in parts])[order], joined
+
+
+def _equal_mass_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
+    bins = equal_mass(tally, drawn.choice.quantiles)
+    points = _placed(bins.bin, bins.lower, bins.upper, bins.sums)
+    return _owner(bins), points | bin_columns(bins.sums, level=drawn.level, interval=drawn.interval)
+
+
+def _owner(bins: EqualMass) -> Ints:
+    return np.repeat(np.arange(len(bins.starts)), np.diff(np.append(bins.starts, len(bins.bin))))
+
+
+def _isotonic_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
+    """Return the steps of the isotonic fits; regions are those at its mean score (the next score above it)."""
+    fit = blocks(tally)
+    first, sizes = fit.first_cell, fit.last_cell - fit.first_cell + 1
+    owner = np.searchsorted(fit.starts, np.arange(len(first)), side="right") - 1
+    moment = np.add.reduceat(tally.weight * tally.score, first)
+    mean = moment / fit.weight
+    before = np.add.reduceat((tally.score < np.repeat(mean, sizes)).astype(np.int64), first)
+    middle = np.minimum(first + before, fit.last_cell)
+    ends = []
+    for region in (confidence_region, consistency_region):
+        found = [np.concatenate(side) for side in zip(*_by_segment(region, tally, drawn), strict=True)]
+        ends.append((found[0][middle], found[1][middle]))
+    number = np.arange(len(first)) - fit.starts[owner]
+    points = _placed(number, fit.low_score, fit.high_score, {"n": fit.rows, "w": fit.weight})
+    return owner, points | _curve_columns(mean, fit.value, ends[0], ends[1])
+
+
+def _by_segment(region: Any, tally: Tally, drawn: Drawn) -> Iterator[tuple[Floats, Floats]]:
+    """Give the region of each segment; all start from the seed, so that none depends on which other ones there are."""
+    for i in range(len(tally)):
+        rng = np.random.default_rng(drawn.seed)
+        yield region(tally.part(i, i + 1), level=drawn.level, n_resamples=drawn.n_resamples, rng=rng)
+
+
+def _smooth_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
+    """Return points of smooth curves, at the mean scores of bins."""
+    owner, points, at = _points_in_bins(tally, drawn)
+    means = kernel_means(tally, owner, at)
+    effective = means.weight**2 / means.squared
+    ends = rate_interval(np.clip(means.rate, 0.0, 1.0), effective, level=drawn.level, method=drawn.interval)
+    half = normal_quantile(drawn.level) * np.sqrt(means.squared_variance) / means.weight
+    band = np.clip(means.score - half, 0.0, 1.0), np.clip(means.score + half, 0.0, 1.0)
+    return owner, points | _curve_columns(at, means.rate, ends, band)
+
+
+def _loess_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
+    owner, points, at = _points_in_bins(tally, drawn)
+    right = replace(tally, positive=tally.weight * tally.score)
+    found = np.empty((4, len(at)))
+    bounds = np.searchsorted(owner, np.arange(len(tally) + 1))
+    for i in range(len(tally)):  # every segment has vertices of its own
+        here, part = slice(bounds[i], bounds[i + 1]), tally.part(i, i + 1)
+        value, _error, low, high = loess_curve(part, at[here], drawn.level)
+        _value, error, _low, _high = loess_curve(right.part(i, i + 1), at[here], drawn.level)
+        found[:, here] = value, low, high, error
+    half = normal_quantile(drawn.level) * found[3]
+    ends = np.clip(found[1], 0.0, 1.0), np.clip(found[2], 0.0, 1.0)
+    band = np.clip(at - half, 0.0, 1.0), np.clip(at + half, 0.0, 1.0)
+    return owner, points | _curve_columns(at, found[0], ends, band)
+
+
+def _points_in_bins(tally: Tally, drawn: Drawn) -> tuple[Ints, Points, Floats]:
+    """Return segment, place and mean score of each non-empty bin."""
+    fixed = drawn.choice.fixed
+    if fixed is None:
+        bins = equal_mass(tally, drawn.choice.quantiles)
+        points = _placed(bins.bin, bins.lower, bins.upper, bins.sums)
+        return _owner(bins), points, bins.sums["wp"] / bins.sums["w"]
+    index = fixed.find(tally.score, narrow=drawn.narrow)
+    new = np.append(True, index[1:] != index[:-1])
+    new[tally.starts] = True
+    first = np.flatnonzero(new)
+    sums = {"n": np.add.reduceat(tally.rows, first), "w": np.add.reduceat(tally.weight, first)}
+    at = np.add.reduceat(tally.weight * tally.score, first) / sums["w"]
+    points = _placed(index[first], fixed.lower()[index[first]], fixed.upper()[index[first]], sums)
+    return np.searchsorted(tally.starts, first, side="right") - 1, points, at
+
+
+_METHODS = {
+    "binned": _equal_mass_points,
+    "isotonic": _isotonic_points,
+    "kernel": _smooth_points,
+    "loess": _loess_points,
+}

@@ -1,0 +1,210 @@
+"""Isotonic regression of the rate on the score, and the CORP parts of a loss that it defines.
+
+The fit is constant on blocks of neighbouring scores. Only the borders of the blocks come from an iteration; their
+values are ratios of plain sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from calframe._kernels import _special as special
+from calframe._kernels._binned import segment_sum
+from calframe._kernels._losses import brier_excess, log_excess
+from calframe._kernels._tally import Tally
+from calframe._typing import Bools, Floats, Ints
+
+_TOGETHER = 256  # segments in one regression: 4^255 times a weight of 1e100 is far from overflow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Blocks:
+    """The blocks of an isotonic fit, ascending, segment after segment.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_segments,)
+        The first block of each segment.
+    first_cell, last_cell : ndarray of int64, shape (n_blocks,)
+        The first and last cell of each block in the tally.
+    low_score, high_score : ndarray of float64
+        The scores of these cells.
+    rows, weight, positive : ndarray of float64
+        Sums over the cells of each block.
+    value : ndarray of float64
+        The fitted rate, ``positive / weight``: strictly increasing within a segment.
+    """
+
+    starts: Ints
+    first_cell: Ints
+    last_cell: Ints
+    low_score: Floats
+    high_score: Floats
+    rows: Floats
+    weight: Floats
+    positive: Floats
+    value: Floats
+
+    def total(self, values: Floats) -> Floats:
+        """Return the sum of block values over each segment."""
+        return segment_sum(values, self.starts)
+
+    def spread(self, values: Floats) -> Floats:
+        """Return the value of a cell's block for each cell of the tally."""
+        return np.repeat(values, self.last_cell - self.first_cell + 1)
+
+
+def blocks(tally: Tally) -> Blocks:
+    """Fit the rate as a non-decreasing function of the score by weighted least squares, each segment alone.
+
+    The same fit is optimal for every proper loss. Neighbouring scores whose rates do not increase are pooled until
+    all do (pool adjacent violators). Rates that differ by rounding alone, relative to 1, may be pooled: no value
+    moves by more than that.
+
+    Parameters
+    ----------
+    tally : Tally
+        Distinct scores; only their order matters.
+
+    References
+    ----------
+    Busing, F. M. T. A. (2022). Monotone regression: a simple and fast O(n) PAVA implementation. Journal of
+    Statistical Software, Code Snippets 102(1), 1-25. https://doi.org/10.18637/jss.v102.c01
+
+    Examples
+    --------
+    The rates 0, 1, 0.5, 1 are out of order once:
+
+    >>> score, rows = np.array([0.1, 0.4, 0.7, 0.9]), np.array([2.0, 1.0, 2.0, 1.0])
+    >>> tally = Tally.of_counts(np.array([0]), score, rows, positive=np.array([0.0, 1.0, 1.0, 1.0]))
+    >>> fit = blocks(tally)
+    >>> fit.value.round(4), fit.low_score, fit.high_score
+    (array([0.    , 0.6667, 1.    ]), array([0.1, 0.4, 0.9]), array([0.1, 0.7, 0.9]))
+    """
+    first = _pooled(tally)
+    opens = np.zeros(len(first), dtype=np.bool_)
+    opens[np.searchsorted(first, tally.starts)] = True
+    weight, positive = segment_sum(tally.weight, first), segment_sum(tally.positive, first)
+    while not (keep := opens | _rises(positive / weight)).all():
+        kept = np.flatnonzero(keep)
+        first, opens = first[kept], opens[kept]
+        weight, positive = segment_sum(weight, kept), segment_sum(positive, kept)
+    last = np.append(first[1:], len(tally.score)) - 1
+    return Blocks(
+        starts=np.flatnonzero(opens),
+        first_cell=first,
+        last_cell=last,
+        low_score=tally.score[first],
+        high_score=tally.score[last],
+        rows=segment_sum(tally.rows, first),
+        weight=weight,
+        positive=positive,
+        value=positive / weight,
+    )
+
+
+def _pooled(tally: Tally) -> Ints:
+    """Return the first cells of the blocks, but that rounding may leave equal neighbours apart.
+
+    Several segments go into one regression, the rates of segment g as ``4^g (1 + rate)``: no segment reaches the
+    next, and a power of two changes no digit, so a segment is pooled the same wherever it stands.
+    """
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415  importing the package must not load SciPy
+
+    factor = np.ldexp(1.0, 2 * (np.arange(len(tally)) % _TOGETHER))
+    height = (1.0 + tally.positive / tally.weight) * tally.spread(factor)
+    found = []
+    for begin, end in pairwise(np.append(tally.starts[::_TOGETHER], len(height)).tolist()):
+        fit = isotonic_regression(height[begin:end], weights=tally.weight[begin:end])
+        found.append(fit.blocks[:-1] + begin)
+    return np.concatenate(found)
+
+
+def _rises(value: Floats) -> Bools:
+    """Tell which blocks lie above the one before; the first does."""
+    return np.append(True, value[1:] > value[:-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CorpParts:
+    """The CORP parts of the Brier score and, with ``_log``, of the log loss, one value a segment; all are at least 0.
+
+    Attributes
+    ----------
+    mcb, mcb_log : ndarray of shape (n_segments,)
+        Miscalibration: what the best non-decreasing map of the scores would save; 0 is perfect, lower is better.
+        ``mcb_log`` is infinite where the log loss is.
+    dsc, dsc_log : ndarray of shape (n_segments,)
+        Discrimination: what the mapped scores save over the overall rate; higher is better.
+    unc, unc_log : ndarray of shape (n_segments,)
+        Uncertainty: the loss of the overall rate.
+    """
+
+    mcb: Floats
+    dsc: Floats
+    unc: Floats
+    mcb_log: Floats
+    dsc_log: Floats
+    unc_log: Floats
+
+
+def corp(tally: Tally, *, fit: Blocks | None = None) -> CorpParts:
+    """Split the Brier score and the log loss by isotonic regression: ``loss = mcb - dsc + unc``, without bins.
+
+    With ``v`` the isotonic fit and ``r`` the overall rate, mcb is the mean loss of the scores less that of v, dsc
+    that of r less that of v, and unc that of r: ``r (1 - r)``, and the entropy ``H(r)``. No difference of losses is
+    taken: ``dsc = sum w (v - r)^2 / sum w`` and the mean of ``KL(v || r)``, and mcb is summed from terms that vanish
+    where a score equals its fit.
+
+    Parameters
+    ----------
+    tally : Tally
+        Distinct scores in [0, 1].
+    fit : Blocks, optional
+        The isotonic fit of this tally, where it is known already.
+
+    References
+    ----------
+    Dimitriadis, T., Gneiting, T. and Jordan, A. I. (2021). Stable reliability diagrams for probabilistic
+    classifiers. PNAS 118(8), e2016191118. https://doi.org/10.1073/pnas.2016191118
+
+    Examples
+    --------
+    >>> score, positive = np.array([0.25, 0.5, 0.75]), np.array([1.0, 3.0, 7.0])
+    >>> tally = Tally.of_counts(np.array([0]), score, np.array([4.0, 6.0, 10.0]), positive)
+    >>> parts = corp(tally)
+    >>> [float(part[0].round(6)) for part in (parts.mcb, parts.dsc, parts.unc)]
+    [0.00125, 0.03, 0.2475]
+    """
+    fit = blocks(tally) if fit is None else fit
+    total, hits = fit.total(fit.weight), fit.total(fit.positive)
+    misses = tally.weight - tally.positive
+    rate, rest = hits / total, tally.total(misses) / total
+    brier, log = _miscalibration(tally, misses, fit.spread(fit.value))
+    spread, divergence = _discrimination(fit, rate, rest)
+    return CorpParts(
+        mcb=np.maximum(brier / total, 0.0),
+        dsc=spread / total,
+        unc=rate * rest,
+        mcb_log=np.maximum(log / total, 0.0),
+        dsc_log=np.maximum(divergence / total, 0.0),
+        unc_log=special.entr(rate) + special.entr(rest),
+    )
+
+
+def _miscalibration(tally: Tally, misses: Floats, value: Floats) -> tuple[Floats, Floats]:
+    """Return, per segment, how much larger the summed losses of the scores are than those of the fit."""
+    brier = tally.total(brier_excess(tally.weight, tally.positive, value, tally.score))
+    return brier, tally.total(log_excess(tally.positive, misses, value, tally.score, 1.0 - tally.score))
+
+
+def _discrimination(fit: Blocks, rate: Floats, rest: Floats) -> tuple[Floats, Floats]:
+    """Return, per segment, how much larger the summed losses of the overall rate are than those of the fit."""
+    sizes = np.diff(np.append(fit.starts, len(fit.value)))
+    overall, other = np.repeat(rate, sizes), np.repeat(rest, sizes)
+    spread = fit.total(fit.weight * (fit.value - overall) ** 2)
+    misses = fit.weight - fit.positive
+    return spread, fit.total(log_excess(fit.positive, misses, fit.value, overall, other))

@@ -1,0 +1,115 @@
+"""The tally: the distinct scores of each segment with their rows and positives, which is all that order and fits need.
+
+It is the statistician's grouped binomial data. Cells of a segment stand in ascending score, segment after segment, in
+one flat array, so that a kernel does all segments in one vectorised pass, and the order of rows never matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calframe._kernels._binned import power_of_two, running_sum, segment_sum
+from calframe._typing import Floats, Ints
+
+T = TypeVar("T", bound=np.generic)
+CHUNK = 2**17  # cells worked on at a time: their temporaries stay in the cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tally:
+    """Distinct scores per segment; every segment has at least one cell, and every cell has weight.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_segments,)
+        The first cell of each segment.
+    score : ndarray of float64, shape (n_cells,)
+        Distinct scores, ascending within a segment.
+    rows : ndarray of float64
+        Number of rows at that score.
+    weight, positive : ndarray of float64
+        Their weight, and the weight of the positives among them; without weights the numbers of rows.
+    squared, squared_positive : ndarray of float64
+        The sums of squared weights, of all and of the positives, as variances need them. Where weights are counts of
+        rows (and without weights) these are `weight` and `positive`.
+    """
+
+    starts: Ints
+    score: Floats
+    rows: Floats
+    weight: Floats
+    positive: Floats
+    squared: Floats
+    squared_positive: Floats
+
+    @classmethod
+    def of_counts(cls, starts: Ints, score: Floats, rows: Floats, positive: Floats) -> Self:
+        """Make the tally of rows without weights."""
+        return cls(
+            starts=starts,
+            score=score,
+            rows=rows,
+            weight=rows,
+            positive=positive,
+            squared=rows,
+            squared_positive=positive,
+        )
+
+    def __len__(self) -> int:
+        """Return the number of segments."""
+        return len(self.starts)
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of cells of each segment."""
+        return np.diff(np.append(self.starts, len(self.score)))
+
+    @property
+    def segment(self) -> Ints:
+        """The segment of each cell, counted from 0."""
+        return np.repeat(np.arange(len(self.starts)), self.sizes)
+
+    def total(self, values: Floats) -> Floats:
+        """Return the sum of cell values over each segment, pairwise."""
+        return segment_sum(values, self.starts)
+
+    def spread(self, values: NDArray[T]) -> NDArray[T]:
+        """Return the value of a cell's segment for each cell."""
+        return np.repeat(values, self.sizes)
+
+    def running(self, values: Floats) -> Floats:
+        """Return the running sum of cell values within each segment, the cell itself included.
+
+        It does not depend on other segments, however large their values are.
+        """
+        unit = self.spread(power_of_two(self.total(np.abs(values))))
+        return running_sum(values / unit, self.starts) * unit
+
+    def part(self, first: int, last: int) -> Self:
+        """Return the tally of the segments from `first` up to, not including, `last`."""
+        begin = int(self.starts[first])
+        end = int(self.starts[last]) if last < len(self.starts) else len(self.score)
+        cut = slice(begin, end)
+        return type(self)(
+            starts=self.starts[first:last] - begin,
+            score=self.score[cut],
+            rows=self.rows[cut],
+            weight=self.weight[cut],
+            positive=self.positive[cut],
+            squared=self.squared[cut],
+            squared_positive=self.squared_positive[cut],
+        )
+
+    def chunks(self, cells: int = CHUNK) -> Iterator[tuple[int, Self]]:
+        """Give whole segments of together about `cells` cells, each with the number of its first segment."""
+        first, bounds = 0, np.append(self.starts, len(self.score))
+        while first < len(self.starts):
+            last = int(np.searchsorted(bounds, bounds[first] + cells, side="right")) - 1
+            last = min(max(last, first + 1), len(self.starts))
+            yield first, self.part(first, last)
+            first = last

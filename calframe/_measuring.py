@@ -1,0 +1,219 @@
+"""Groups, tallies and vectors to the columns of a result: every metric, segment by segment, in few passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calframe._binning import BinChoice
+from calframe._cells import Groups, cells_plan, read_groups
+from calframe._closing import Column
+from calframe._kernels._equal_mass import equal_mass
+from calframe._kernels._tally import Tally
+from calframe._reading import Matrix, by_width, read_matrix, read_tallies
+from calframe._registry import Cells, Metric, Options, Reads, Sample, Scored, Tallied, Term
+from calframe._table import Table
+from calframe._typing import Floats, Ints
+
+_ROUNDING = 1e-12  # ends of intervals are off by less
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked of a table.
+
+    Attributes
+    ----------
+    asked : tuple of Metric
+        The metrics, in order.
+    level : float or None
+        The confidence level of intervals.
+    options : Options
+        What the user has set.
+    choice : BinChoice
+        How bins are made.
+    """
+
+    asked: tuple[Metric, ...]
+    level: float | None
+    options: Options
+    choice: BinChoice
+
+    def reading(self, *kinds: Reads) -> list[Metric]:
+        """Return the metrics that read one of these."""
+        return [metric for metric in self.asked if metric.reads in kinds]
+
+    @property
+    def equal_mass(self) -> bool:
+        """Whether some metric needs bins of equal weight."""
+        return self.choice.fixed is None and any(metric.reads == "bins" for metric in self.asked)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether sums over bins that are known beforehand are not enough."""
+        return self.equal_mass or bool(self.reading("tally", "ranks", "vectors"))
+
+    def summed(self) -> list[Metric]:
+        """Return the metrics that one aggregate by segment and bin serves."""
+        return self.reading("sums") if self.choice.fixed is None else self.reading("sums", "bins")
+
+    def terms(self) -> tuple[str, ...]:
+        """Return the row terms of that aggregate."""
+        terms: dict[str, None] = {}
+        for metric in self.summed():
+            terms |= dict.fromkeys(metric.terms)
+            if self.level is not None and metric.interval is not None:
+                terms |= dict.fromkeys(metric.interval_terms)
+        return tuple(terms)
+
+    def own_terms(self) -> dict[str, Term]:
+        """Return the row terms that do not ship with the package."""
+        return {name: term for metric in self.asked for name, term in metric.own_terms.items()}
+
+    def columns(self) -> list[str]:
+        """Return the names of the columns of the result, metrics and intervals in the order asked."""
+        ends = [""] if self.level is None else ["", "_low", "_high"]
+        return [f"{metric.name}{end}" for metric in self.asked for end in ends]
+
+
+@dataclass(slots=True, kw_only=True)
+class Measured:
+    """The values found, one a segment.
+
+    Attributes
+    ----------
+    values : dict of str to ndarray
+        Metrics and the ends of their intervals by column name; NaN where undefined.
+    remarks : list of (ndarray of int64, str)
+        What is to be said of some segments.
+    impossible : int
+        Rows that were seen to give what happened the probability 0.
+    """
+
+    values: dict[str, Floats]
+    remarks: list[tuple[Ints, Callable[[int], str]]] = field(default_factory=list)
+    impossible: int = 0
+
+    def put(self, request: Request, metrics: Sequence[Metric], segments: Ints | slice, sample: Sample) -> None:
+        """Write what some metrics say of a sample of some segments."""
+        for metric in metrics:
+            self.values[metric.name][segments] = metric.value(sample)
+            if request.level is not None and metric.interval is not None:
+                value = self.values[metric.name][segments]
+                low, high = _tidy(value, *metric.interval(sample, request.level), metric)
+                self.values[f"{metric.name}_low"][segments] = low
+                self.values[f"{metric.name}_high"][segments] = high
+
+
+def _tidy(value: Floats, low: Floats, high: Floats, metric: Metric) -> tuple[Floats, Floats]:
+    """Return the ends of an interval within the range of the metric, a value that rounding put outside inside."""
+    room = _ROUNDING * np.maximum(np.abs(value), 1.0)
+    with np.errstate(invalid="ignore"):
+        low = np.where((low > value) & (low - value <= room), value, low)
+        high = np.where((high < value) & (value - high <= room), value, high)
+    return np.maximum(low, metric.low), np.minimum(high, metric.high)
+
+
+def cells_of(table: Table, request: Request, rows: nw.LazyFrame[Any] | None = None) -> nw.LazyFrame[Any]:
+    """Return the aggregate that a request needs, from the table itself or from clean rows that have been read."""
+    bins = request.choice.fixed if any(metric.reads == "bins" for metric in request.asked) else None
+    return cells_plan(table, request.terms(), bins=bins, clip=request.options.clip, own=request.own_terms(), rows=rows)
+
+
+def measured_cells(table: Table, cells: nw.DataFrame[Any], request: Request) -> tuple[Groups, Measured]:
+    """Return the segments of a table, and what its sums say of them."""
+    groups = read_groups(table, cells, request.terms())
+    found = Measured(values={name: np.full(len(groups), np.nan) for name in request.columns()})
+    sample = Cells(starts=groups.cells.starts, sums=groups.cells.sums, options=request.options)
+    found.put(request, request.summed(), slice(None), sample)
+    if "impossible" in sample.sums:
+        found.impossible = int(sample.sums["impossible"].sum())
+    return groups, found
+
+
+def measured_rows(table: Table, rows: nw.LazyFrame[Any], request: Request) -> tuple[Groups, Measured]:
+    """Return the segments of a table, and all that its rows say of them."""
+    groups, found = measured_cells(table, table.collect(cells_of(table, request, rows)), request)
+    ranks = request.reading("ranks")
+    by_tally = request.reading("tally") + ([] if table.has_logits else ranks)
+    if by_tally or request.equal_mass:
+        for segments, tally in read_tallies(table, rows, groups):
+            found.put(request, by_tally, segments, Tallied(tally=tally, options=request.options))
+            if request.equal_mass:
+                _put_equal_mass(found, request, segments, tally)
+    if table.has_logits and ranks:
+        for segments, tally in read_tallies(table, rows, groups, by_logit=True):
+            found.put(request, ranks, segments, Tallied(tally=tally, options=request.options))
+    if request.reading("vectors"):
+        for narrow, some in by_width(table, rows):
+            _put_vectors(found, request, read_matrix(table, some, groups), narrow=narrow)
+    return groups, found
+
+
+def notes(groups: Groups, found: Measured, request: Request) -> list[str | None]:
+    """Say per segment what is missing or undefined; None where there is nothing to say."""
+    parts: list[list[str]] = [[] for _ in range(len(groups))]
+    empty = groups.n == 0
+    for i in np.flatnonzero(empty):
+        parts[i].append("no usable rows")
+    for i in np.flatnonzero(groups.n_zero > 0):
+        parts[i].append(f"{groups.n_zero[i]} row{'s' if groups.n_zero[i] > 1 else ''} of weight 0 left out")
+    for segments, text in found.remarks:
+        for place, i in enumerate(segments):
+            parts[i].append(text(place))
+    for said, where in _gaps_of(found, request):
+        for i in np.flatnonzero(where & ~empty):
+            parts[i].append(said)
+    return ["; ".join(part) or None for part in parts]
+
+
+def _gaps_of(found: Measured, request: Request) -> list[tuple[str, Any]]:
+    """Say of each metric where it is undefined, and which metrics have no interval."""
+    values = {metric.name: np.isnan(found.values[metric.name]) for metric in request.asked}
+    said = [(f"{metric.name}: {metric.undefined}", values[metric.name]) for metric in request.asked if metric.undefined]
+    without = [metric.name for metric in request.asked if request.level is not None and metric.interval is None]
+    if without:
+        said.append((f"no interval for {', '.join(without)}", np.ones_like(values[without[0]])))
+    with_ends = [metric.name for metric in request.asked if request.level is not None and metric.interval is not None]
+    for name in with_ends:
+        missing = np.isnan(found.values[f"{name}_low"]) & ~values[name]
+        said.append((f"no interval for {name} with so few rows", missing))
+    return said
+
+
+def result_columns(found: Measured, request: Request) -> Mapping[str, Column]:
+    """Return the values in the order asked."""
+    return {name: found.values[name] for name in request.columns()}
+
+
+def _put_equal_mass(found: Measured, request: Request, segments: Ints, tally: Tally) -> None:
+    bins = equal_mass(tally, request.choice.quantiles)
+    sample = Cells(starts=bins.starts, sums=bins.sums, options=request.options)
+    found.put(request, request.reading("bins"), segments, sample)
+    filled = np.diff(np.append(bins.starts, len(bins.bin)))
+    fewer = np.flatnonzero(filled < bins.asked)
+    if len(fewer):
+        counts = [(filled[i], bins.asked[i]) for i in fewer]
+        found.remarks.append((segments[fewer], lambda i: f"{counts[i][0]} of {counts[i][1]} bins have rows"))
+
+
+def _put_vectors(found: Measured, request: Request, matrix: Matrix, *, narrow: bool) -> None:
+    if not len(matrix.segments):
+        return
+    fixed = request.choice.fixed
+    sample = Scored(
+        vectors=matrix.vectors,
+        bin_of=request.choice.finder(narrow=narrow),
+        n_bins=0 if fixed is None else fixed.count,
+        quantiles=request.choice.quantiles,
+        posterior=matrix.posterior,
+        surprise=matrix.surprise,
+        options=request.options,
+    )
+    found.put(request, request.reading("vectors"), matrix.segments, sample)
+    impossible = matrix.vectors.happened() <= 0.0 if matrix.surprise is None else np.isinf(matrix.surprise)
+    found.impossible += int(impossible.sum())
