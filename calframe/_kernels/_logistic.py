@@ -137,7 +137,7 @@ def cox_fit(tally: Tally, *, floor: float = FLOOR) -> CoxFit:
     fine = status == Status.FINE
     regression, centre, start = _cox_regression(tally, z, negative, fine)
     theta, information = maximum_likelihood(regression, start=start)
-    lost: Bools = np.isnan(theta).any(axis=0)
+    lost: Bools = np.asarray(np.isnan(theta).any(axis=0))
     if lost.any():  # a start where every chance is 0 or 1 to rounding leads nowhere; the middle is slower, but safe
         theta[:, lost], information[..., lost] = maximum_likelihood(regression.only(lost))
     one = np.ones_like(centre)
