@@ -48,7 +48,13 @@ def test_a_method_is_the_function(
     function = getattr(calframe, verb)(frame, label="y", score="p", **arguments)
     assert type(method) is type(function)
     assert type(table_of(method)) is type(table_of(function))
-    expected = {name: approx(values) for name, values in rows(table_of(function)).items()}
+    searched = {
+        "_low": 1e-6,
+        "high": 1e-6,
+    }  # ends that a search finds; sums differ in their last digits from run to run
+    expected = {
+        name: approx(values, rel=searched.get(name[-4:], 1e-12)) for name, values in rows(table_of(function)).items()
+    }
     assert rows(table_of(method)) == expected
 
 

@@ -123,6 +123,8 @@ def test_the_dictionary_is_json_without_nan() -> None:
     assert (found["schema_version"], found["kind"]) == (1, "report")
     assert found["columns"] == {"label": "y", "score": "p", "by": ["group"], "weight": None, "time": "day"}
     assert found["convention"] == {
+        "classes": None,
+        "posterior": None,
         "positive": None,
         "link": "probability",
         "invalid": "raise",
