@@ -14,7 +14,7 @@ from calframe._errors import EmptyTableError
 from calframe._faults import check_faults
 from calframe._kernels._binned import segment_sum
 from calframe._registry import Cells, Row, Term
-from calframe._rows import clean_rows
+from calframe._rows import clean_rows, row_names
 from calframe._table import Table
 from calframe._terms import TERMS
 from calframe._typing import Bools, Floats, Ints
@@ -88,8 +88,7 @@ def cells_plan(
     rows : narwhals.LazyFrame, optional
         The clean rows, where they have been read already.
     """
-    plan, names = clean_rows(table)
-    rows = plan if rows is None else rows
+    rows, names = clean_rows(table) if rows is None else (rows, row_names(table))
     index = nw.lit(0, nw.Int32) if bins is None else bins.index(nw.col("_cf_p"), narrow=table.narrow_score())
     prepared = {_BIN: index}
     if own or any(term.startswith(("surprise", "impossible", "gain_log")) for term in terms):

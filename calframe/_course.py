@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from calframe._cells import Groups, cells_plan, changes, read_groups
-from calframe._kernels._binned import ratio
+from calframe._kernels._binned import effective_rows, ratio
 from calframe._kernels._intervals import normal_quantile
 from calframe._periods import Every, Periods, periods_of
 from calframe._roles import Roles
@@ -122,7 +122,7 @@ def _judge_sums(sums: dict[str, Floats], *, tolerance: float, alpha: float) -> J
     return judge(
         rate=ratio(sums["wy"], sums["w"]),
         score=ratio(sums["wp"], sums["w"]),
-        n=ratio(sums["w"] ** 2, sums["w2"]),
+        n=effective_rows(sums["w"], sums["w2"]),
         rows=sums["n"],
         tolerance=tolerance,
         alpha=alpha,
@@ -197,7 +197,7 @@ def _changed(sides: Judged, totals: dict[str, Floats], *, tolerance: float, alph
     """
     if not sides.judged.all():
         return False
-    rate, n = ratio(totals["wy"], totals["w"]), ratio(totals["w"] ** 2, totals["w2"])
+    rate, n = ratio(totals["wy"], totals["w"]), effective_rows(totals["w"], totals["w2"])
     change = float(sides.gap[1] - sides.gap[0])
     spread = float(np.sqrt((rate * (1.0 - rate) / n).sum()))
     real = abs(change) > normal_quantile(1.0 - alpha) * spread
@@ -214,7 +214,7 @@ def _moved(groups: Groups, part: Ints, *, up: bool, alpha: float) -> tuple[int, 
     count = int(segment.max()) + 1
     sums = _totals(groups, np.where(part < 0, -1, 2 * segment + part), 2 * count)
     sums = {name: values.reshape(count, 2) for name, values in sums.items()}
-    rate, n = ratio(sums["wy"], sums["w"]), ratio(sums["w"] ** 2, sums["w2"])
+    rate, n = ratio(sums["wy"], sums["w"]), effective_rows(sums["w"], sums["w2"])
     gap = ratio(sums["wp"] - sums["wy"], sums["w"])
     enough = (sums["n"] >= MIN_ROWS).all(axis=1)
     spread = np.sqrt((rate * (1.0 - rate) / n).sum(axis=1))

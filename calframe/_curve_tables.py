@@ -12,6 +12,7 @@ import numpy as np
 from calframe._binning import BinChoice, Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame
+from calframe._kernels._binned import effective_rows
 from calframe._kernels._equal_mass import EqualMass, equal_mass
 from calframe._kernels._intervals import normal_quantile, rate_interval
 from calframe._kernels._isotonic import blocks
@@ -20,8 +21,7 @@ from calframe._kernels._loess import loess_curve
 from calframe._kernels._null import central_part
 from calframe._kernels._regions import confidence_region, consistency_region
 from calframe._kernels._tally import Tally
-from calframe._reading import by_width, is_memory, read_tallies
-from calframe._rows import clean_rows
+from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
 from calframe._typing import Floats, Ints, RateInterval
 
@@ -67,8 +67,7 @@ def curve_table(table: Table, drawn: Drawn, *, engine: Any) -> tuple[Groups, Any
         groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=fixed), engine=engine), _TERMS)
         segment, points = _of_cells(groups, fixed, drawn)
     else:
-        rows, _ = clean_rows(table)
-        rows = table.collect(rows, engine=engine).lazy() if is_memory(table) else rows
+        rows = read_rows(table, engine=engine)
         groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
         segment, points = _of_tallies(table, rows, groups, drawn)
     if not table.weighted:
@@ -90,7 +89,7 @@ def bin_columns(sums: dict[str, Floats], *, level: float, interval: RateInterval
         Interval of the rate.
     """
     weight, score, rate = sums["w"], sums["wp"] / sums["w"], sums["wy"] / sums["w"]
-    low, high = rate_interval(rate, weight**2 / sums["w2"], level=level, method=interval)
+    low, high = rate_interval(rate, effective_rows(weight, sums["w2"]), level=level, method=interval)
     band = central_part(weight, sums["wp"], sums["variance"], sums["w2_variance"], level=level)
     return _curve_columns(score, rate, (low, high), band)
 
@@ -180,7 +179,7 @@ def _smooth_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
     """Return points of smooth curves, at the mean scores of bins."""
     owner, points, at = _points_in_bins(tally, drawn)
     means = kernel_means(tally, owner, at)
-    effective = means.weight**2 / means.squared
+    effective = effective_rows(means.weight, means.squared)
     ends = rate_interval(np.clip(means.rate, 0.0, 1.0), effective, level=drawn.level, method=drawn.interval)
     half = normal_quantile(drawn.level) * np.sqrt(means.squared_variance) / means.weight
     band = np.clip(means.score - half, 0.0, 1.0), np.clip(means.score + half, 0.0, 1.0)

@@ -11,10 +11,9 @@ import polars as pl
 from calframe._binning import BinChoice, Bins
 from calframe._closing import keys_as_text
 from calframe._measuring import Request, cells_of, measured_cells, measured_rows
-from calframe._reading import is_memory
+from calframe._reading import read_rows
 from calframe._registry import Metric, Options
 from calframe._roles import Roles
-from calframe._rows import clean_rows
 from calframe._segments import ECE_BINS, unique_names
 from calframe._table import open_table
 from calframe._verdicts import SHOWN_ROWS
@@ -29,9 +28,7 @@ def extra_metrics(data: Any, roles: Roles, asked: Sequence[Metric], *, level: fl
     request = Request(asked=tuple(asked), level=level, options=Options(), choice=BinChoice(fixed=bins))
     table = open_table(data, roles)
     if request.needs_rows:
-        rows, _ = clean_rows(table)
-        rows = table.collect(rows, engine=engine).lazy() if is_memory(table) else rows
-        groups, found = measured_rows(table, rows, request)
+        groups, found = measured_rows(table, read_rows(table, engine=engine), request)
     else:
         groups, found = measured_cells(table, table.collect(cells_of(table, request), engine=engine), request)
     names = unique_names(list(keys_as_text(table, groups, table.keys[0]))) if table.keys else ("All rows",)

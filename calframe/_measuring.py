@@ -216,4 +216,4 @@ def _put_vectors(found: Measured, request: Request, matrix: Matrix, *, narrow: b
     )
     found.put(request, request.reading("vectors"), matrix.segments, sample)
     impossible = matrix.vectors.happened() <= 0.0 if matrix.surprise is None else np.isinf(matrix.surprise)
-    found.impossible += int(impossible.sum())
+    found.impossible = max(found.impossible, int(impossible.sum()))  # of one column the sums have counted them already

@@ -20,7 +20,7 @@ from calframe._errors import warn
 from calframe._kernels._building import by_segment, tallies, tally_of_sums
 from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
-from calframe._source import is_eager
+from calframe._rows import clean_rows
 from calframe._table import Table, model_alias
 from calframe._typing import Floats, Ints
 
@@ -52,6 +52,12 @@ class Matrix:
     surprise: Floats | None
 
 
+def read_rows(table: Table, *, engine: Any = None) -> nw.LazyFrame[Any]:
+    """Return the clean rows of a table: read once into memory, or left on a remote engine."""
+    rows, _ = clean_rows(table)
+    return table.collect(rows, engine=engine).lazy() if table.in_memory else rows
+
+
 def read_tallies(
     table: Table, rows: nw.LazyFrame[Any], groups: Groups, *, by_logit: bool = False
 ) -> Iterator[tuple[Ints, Tally]]:
@@ -69,7 +75,7 @@ def read_tallies(
         Tell scores apart by their logits, which rounding has not joined yet; they are the scores of the tally then.
     """
     score = "_cf_z" if by_logit else "_cf_p"
-    if not is_memory(table):
+    if not table.in_memory:
         segments, tally = _remote_tally(table, rows, groups, score)
         if len(tally):
             yield segments, tally
@@ -126,11 +132,6 @@ def by_width(table: Table, rows: nw.LazyFrame[Any]) -> Iterator[tuple[bool, nw.L
     for narrow in (False, True):
         names = [model_alias(i) for i, found in enumerate(table.narrow) if found == narrow]
         yield narrow, rows.filter(nw.col("_cf_model").is_in(names))
-
-
-def is_memory(table: Table) -> bool:
-    """Tell whether the rows of a table are read into memory, rather than summed where they are."""
-    return isinstance(table.native, pl.LazyFrame) or is_eager(table.native)
 
 
 def segment_codes(rows: pl.DataFrame, table: Table, groups: Groups) -> Ints:

@@ -32,6 +32,11 @@ def clean_rows(table: Table) -> tuple[nw.LazyFrame[Any], tuple[str, ...]]:
     return marked.select(*(column.alias(name) for name, column in columns.items())), tuple(columns)
 
 
+def row_names(table: Table) -> tuple[str, ...]:
+    """Return the names of the columns of `clean_rows`, where the rows themselves are there already."""
+    return tuple(_row_columns(table))
+
+
 def _marked(table: Table) -> nw.LazyFrame[Any]:
     """Mark the rows with nothing missing, and those whose score and weight may be used."""
     score = nw.col("_cf_share")

@@ -76,6 +76,11 @@ class Table:
         return [key.alias for key in self.keys] + models + classes
 
     @property
+    def in_memory(self) -> bool:
+        """Whether rows are read into memory where they are needed, rather than summed up where they are."""
+        return isinstance(self.native, pl.LazyFrame) or is_eager(self.native)
+
+    @property
     def has_logits(self) -> bool:
         """Whether a clean row keeps the logit behind its probability."""
         return self.roles.link == "logit" and self.view in ("score", "second")
@@ -119,7 +124,7 @@ class Table:
         engine: Any = None,
     ) -> Any:
         """Do as `summarise` with the rows of `plan` themselves: read once into memory, or left on a remote engine."""
-        if isinstance(self.native, pl.LazyFrame) or is_eager(self.native):
+        if self.in_memory:
             return self.summarise(plan, lambda rows: finish(rows.lazy()), schema=schema, engine=engine)
         return finish(plan).to_native()
 

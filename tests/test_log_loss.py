@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import polars as pl
 import pytest
 
 import calframe
@@ -61,3 +62,9 @@ def test_missing_logits_are_missing(make: Maker) -> None:
     found = rows(measure(make, {"y": [1, 0, 1], "p": [None, math.nan, 0.0]}, link="logit", metrics="log_loss"))
     assert (found["n"], found["n_missing"]) == ([1], [2])
     assert found["log_loss"] == [approx(math.log(2))]
+
+
+def test_a_row_is_counted_once_however_many_metrics_see_it() -> None:
+    table = pl.DataFrame({"y": [1, 0, 1], "p": [0.0, 0.2, 0.9]})
+    with pytest.warns(CalframeWarning, match=r"log_loss is infinite: 1 row gives probability 0"):
+        calframe.metrics(table, label="y", score="p", metrics=["log_loss", "confidence_ece"])

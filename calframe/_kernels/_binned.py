@@ -64,6 +64,17 @@ def ratio(above: Floats, below: Floats) -> Floats:
     return out
 
 
+def effective_rows(weight: Floats, squared: Floats) -> Floats:
+    """Return ``(sum w)^2 / sum w^2``, the number of equally weighted rows that would be as informative.
+
+    Examples
+    --------
+    >>> effective_rows(np.array([4.0]), np.array([10.0]))  # weights 1 and 3
+    array([1.6])
+    """
+    return ratio(weight**2, squared)
+
+
 def cell_gaps(weight: Floats, score: Floats, label: Floats) -> Floats:
     """Return the absolute gap of each cell, ``|mean score - rate|``; 0 for a cell without weight."""
     return np.abs(np.nan_to_num(ratio(score - label, weight)))

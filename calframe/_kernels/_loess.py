@@ -383,10 +383,8 @@ def loess_curve(tally: Tally, at: Floats, level: float) -> tuple[Floats, Floats,
 def _covariances(near: Neighbours, surface: _Surface, variance: Floats) -> tuple[Floats, Floats]:
     """Return the covariance of each vertex's value and slope, and theirs with those of the next vertex."""
     first, last, radius = near.around(surface.segment, surface.score, near.mass(_SPAN, slack=_COUNT_SLACK, least=1.0))
-    within, across = np.zeros((2, len(first), 2, 2))
-    before = np.zeros((2, len(variance)))
-    # vertex by vertex: there are about ten, and each reaches most of the scores
-    for v in range(len(first)):
+    (within, across), before = np.zeros((2, len(first), 2, 2)), np.zeros((2, len(variance)))
+    for v in range(len(first)):  # vertex by vertex: there are about ten, and each reaches most of the scores
         cells, this = np.arange(first[v], last[v] + 1), slice(v, v + 1)
         columns = np.stack(_designs(near, cells, np.zeros(1, np.int64), surface.score[this], radius[this]))
         parts = np.zeros_like(before)

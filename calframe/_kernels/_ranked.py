@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import power_of_two, ratio, running_sum, segment_max, segment_sum
+from calframe._kernels._binned import effective_rows, power_of_two, ratio, running_sum, segment_max, segment_sum
 from calframe._kernels._intervals import normal_quantile
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
@@ -183,7 +183,7 @@ def _placement_variance(
     """Return one class's part of the variance of the AUC (NaN with one row), and its effective rows."""
     off = share_below(other, tally.starts) - tally.spread(mean)
     total = tally.total(own)
-    rows = ratio(total**2, tally.total(squared))
+    rows = effective_rows(total, tally.total(squared))
     many = np.where(rows > _ONE_ROW, rows, np.nan)
     return ratio(tally.total(squared * off**2), total**2) * many / (many - 1.0), rows
 

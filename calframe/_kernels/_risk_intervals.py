@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calframe._kernels._binned import ratio
+from calframe._kernels._binned import effective_rows
 from calframe._kernels._intervals import normal_quantile
 from calframe._kernels._selective import aurc, excess_aurc
 from calframe._kernels._tally import Tally
@@ -64,7 +64,7 @@ def _interval(tally: Tally, value: Floats, wrong: Floats, right: Floats, level: 
     z = normal_quantile(level)
     squared_wrong = np.maximum(tally.squared - tally.squared_positive, 0.0)
     variance = tally.total(squared_wrong * wrong**2 + tally.squared_positive * right**2)
-    rows = ratio(tally.total(tally.weight) ** 2, tally.total(tally.squared))
+    rows = effective_rows(tally.total(tally.weight), tally.total(tally.squared))
     spread = variance / tally.total(tally.weight) ** 2 * rows  # of one row
     added = z * z
     centre = (rows * value + added / 2.0) / (rows + added)

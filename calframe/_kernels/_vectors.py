@@ -156,12 +156,17 @@ def brier(vectors: Vectors) -> Floats:
     >>> brier(table).round(12)
     array([0.18, 2.  ])
     """
+    return vectors.mean(square_loss(vectors))
+
+
+def square_loss(vectors: Vectors) -> Floats:
+    """Return the squared distance of scores and outcome of each row, summed over the classes."""
     loss = np.zeros(len(vectors.label))
     for score, happened in vectors.columns():
         gap = score - happened
         gap *= gap
         loss += gap
-    return vectors.mean(loss)
+    return loss
 
 
 def log_loss(vectors: Vectors, *, clip: float | None = None) -> tuple[Floats, Ints]:

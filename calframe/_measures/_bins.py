@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from calframe._kernels import _binned, _debiased, _inversion, _moments, _null
-from calframe._kernels._binned import ratio
+from calframe._kernels._binned import effective_rows, ratio
 from calframe._registry import Cells, Metric
 from calframe._typing import Floats, Ints
 
@@ -78,7 +78,8 @@ def _resolution_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
 
 def _uncertainty_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
     weight, label = cells.total("w"), cells.total("wy")
-    return _moments.uncertainty_interval(ratio(label, weight), ratio(weight**2, cells.total("w2")), level=level)
+    rows = effective_rows(weight, cells.total("w2"))
+    return _moments.uncertainty_interval(ratio(label, weight), rows, level=level)
 
 
 BIN_METRICS = (

@@ -14,7 +14,7 @@ import numpy as np
 
 from calframe._errors import ArgumentError
 from calframe._kernels import _intervals
-from calframe._kernels._binned import ratio
+from calframe._kernels._binned import effective_rows, ratio
 from calframe._registry import Cells, Metric, Row, Term
 from calframe._terms import TERMS, product
 from calframe._typing import Direction, Floats
@@ -100,8 +100,7 @@ def _delta_interval(
     """
     sums = {name: cells.total(name) for name in names}
     at = value(sums)
-    if not np.isfinite(at).all():
-        at = np.where(np.isfinite(at), at, np.nan)
+    at = np.where(np.isfinite(at), at, np.nan)
     variance = np.zeros_like(at)
     slopes = {}
     for name in names:
@@ -113,7 +112,7 @@ def _delta_interval(
         for second in names[i:]:
             twice = 1.0 if first == second else 2.0
             variance += twice * slopes[first] * slopes[second] * cells.total(f"{first}*{second}")
-    rows = ratio(sums["w"] ** 2, cells.total("w*w"))
+    rows = effective_rows(sums["w"], cells.total("w*w"))
     several = rows > _ONE_ROW
     variance = np.where(several, variance * rows / np.where(several, rows - 1.0, 1.0), np.nan)
     with np.errstate(invalid="ignore"):

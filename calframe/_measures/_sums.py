@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calframe._kernels import _intervals, _moments
+from calframe._kernels import _binned, _intervals, _moments
 from calframe._kernels._binned import ratio
 from calframe._registry import Cells, Metric
 from calframe._typing import Floats
@@ -34,7 +34,7 @@ def gap(cells: Cells) -> Floats:
 
 def effective_rows(cells: Cells) -> Floats:
     """Return ``(sum w)^2 / sum w^2``, the number of equally weighted rows that would be as informative."""
-    return ratio(cells.total("w") ** 2, cells.total("w2"))
+    return _binned.effective_rows(cells.total("w"), cells.total("w2"))
 
 
 def _mean(term: str, cells: Cells) -> Floats:
@@ -151,10 +151,8 @@ def _sharpness_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
     first, second, third, fourth = (
         _mean(name, cells) for name in ("centred", "centred_square", "centred_cube", "centred_fourth")
     )
-    about_mean = fourth - 4.0 * first * third + 6.0 * first**2 * second - 3.0 * first**4
-    return _moments.variance_interval(
-        _sharpness(cells), np.maximum(about_mean, 0.0), effective_rows(cells), level=level
-    )
+    about_mean = _moments.fourth_about_mean(first, second, third, fourth)
+    return _moments.variance_interval(_sharpness(cells), about_mean, effective_rows(cells), level=level)
 
 
 def _irreducible_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calframe._kernels import _isotonic, _losses, _moments, _ranked, _selective, _smooth, _sweep
+from calframe._kernels._binned import effective_rows
 from calframe._kernels._risk_intervals import aurc_interval, excess_aurc_interval
 from calframe._kernels._tally import Tally
 from calframe._registry import Metric, Tallied
@@ -31,7 +32,7 @@ def _rate(sample: Tallied) -> tuple[Floats, Floats]:
     """Return the rate of each segment, and its (effective) rows."""
     tally = sample.tally
     weight = tally.total(tally.weight)
-    return tally.total(tally.positive) / weight, weight**2 / tally.total(tally.squared)
+    return tally.total(tally.positive) / weight, effective_rows(weight, tally.total(tally.squared))
 
 
 TALLY_METRICS: tuple[Metric, ...] = (

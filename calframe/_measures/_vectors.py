@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from calframe._kernels import _intervals, _selective, _vector_groups, _vectors
-from calframe._kernels._binned import ratio
+from calframe._kernels._binned import effective_rows
 from calframe._kernels._risk_intervals import aurc_interval, excess_aurc_interval
 from calframe._kernels._vectors import Vectors
 from calframe._measures._notions import NOTION_METRICS, confidence_tally
@@ -62,20 +62,17 @@ def _accuracy_interval(sample: Scored, level: float) -> tuple[Floats, Floats]:
 
 
 def _effective_rows(vectors: Vectors) -> Floats:
-    return ratio(vectors.total(vectors.weight) ** 2, vectors.total(vectors.squared))
+    return effective_rows(vectors.total(vectors.weight), vectors.total(vectors.squared))
 
 
 def _brier_interval(sample: Scored, level: float) -> tuple[Floats, Floats]:
     vectors = sample.vectors
     rest = vectors.classes - 1.0
-    loss = np.zeros(len(vectors.label))
-    for score, happened in vectors.columns():
-        loss += (score - happened) ** 2
     sure = vectors.mean(_vectors.top_label(vectors)[0])
     other = (1.0 - sure) / rest
     right = (1.0 - sure) ** 2 + rest * other**2
     wrong = sure**2 + (1.0 - other) ** 2 + (rest - 1.0) * other**2
-    low, high = _padded_interval(vectors, loss, (right, wrong), level)
+    low, high = _padded_interval(vectors, _vectors.square_loss(vectors), (right, wrong), level)
     return np.maximum(low, 0.0), np.minimum(high, 2.0)
 
 
