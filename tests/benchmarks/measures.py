@@ -11,6 +11,7 @@ quartiles, so that a slow moment of the machine falls on both sides. Everything 
 - classes: classwise_ece of 100,000 rows and 100 classes against a loop of torchmetrics' binary error over the classes,
   where torch is installed; else against the same loop with its arithmetic in NumPy
 - roofline: NumPy adding up the score column once, one thread
+- memory: the most that a call holds beyond its table (Linux only)
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[_name] = "1"  # before NumPy: peers' BLAS threads would spin
 
 import argparse
-import resource
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -82,6 +83,22 @@ def seconds(function: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def peak(function: Callable[[], object]) -> float:
+    """Return the most memory held during a call beyond what was held before, in MB; NaN where it is not known."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # forgets earlier peaks
+        before = _held("VmRSS")
+        function()
+        return _held("VmHWM") - before
+    except OSError:
+        return float("nan")
+
+
+def _held(kind: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(kind))
+
+
 def compare(name: str, ours: Callable[[], object], peer: Callable[[], object], rounds: int, *, turned: bool) -> None:
     """Print ours against the peer, or with `turned` the peer against ours."""
     ours(), peer()
@@ -97,13 +114,15 @@ def compare(name: str, ours: Callable[[], object], peer: Callable[[], object], r
 
 def order(rows: int, segments: int, rounds: int) -> None:
     frame = table(rows, segments)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    calframe.metrics(frame, label="y", score="p", by="g", metrics=ORDERED)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before
-    print(f"  peak memory beyond the table {peak:.0f} MB, {peak / (rows * 24 / 2**20):.1f} x its columns as float64")
+
+    def measure() -> object:
+        return calframe.metrics(frame, label="y", score="p", by="g", metrics=ORDERED)
+
+    held = peak(measure)
+    print(f"  memory beyond the table {held:.0f} MB, {held / (rows * 24 / 2**20):.1f} x its columns as float64")
     compare(
         f"order, {rows:,} rows x {segments:,} segments, times a polars sort",
-        lambda: calframe.metrics(frame, label="y", score="p", by="g", metrics=ORDERED),
+        measure,
         lambda: frame.lazy().sort("g", "p").collect(),
         rounds,
         turned=False,
@@ -139,10 +158,13 @@ def classes(rounds: int) -> None:
         rounds,
         turned=True,
     )
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    took = seconds(lambda: calframe.metrics(frame, label="y", score=mapping, metrics="all"))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before
-    print(f"all metrics, 100,000 rows x 100 classes: {took:.1f} s, {peak:.0f} MB beyond what was used before")
+    start = time.perf_counter()
+    held = peak(lambda: calframe.metrics(frame, label="y", score=mapping, metrics="all"))
+    took = time.perf_counter() - start
+    table_size = frame.estimated_size() / 2**20
+    print(
+        f"  all metrics of it: {took:.1f} s; memory beyond the table {held:.0f} MB, the table has {table_size:.0f} MB"
+    )
 
 
 def main() -> None:
