@@ -8,7 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import polars as pl
 
-from calframe._classes import SUM_TOLERANCE, ClassRule, class_column, posterior_column
+from calframe._classes import ClassRule, class_column, posterior_column
 from calframe._errors import LabelError, ScoreError
 from calframe._rows import wrong_posterior, wrong_vector
 from calframe._table import Table
@@ -25,7 +25,7 @@ def check_classes(table: Table) -> None:
     _labels(table, table.classes)
     _lengths(table, table.classes)
     names = [class_column(i) for i in range(len(table.classes))]
-    _vectors(table, table.classes, names, wrong_vector(table), "probabilities")
+    _vectors(table, table.classes, names, wrong_vector(table), "probabilities", table.score_tolerance)
 
 
 def check_posterior(table: Table) -> None:
@@ -34,7 +34,7 @@ def check_posterior(table: Table) -> None:
     if not names:
         return
     if table.classes is not None:
-        _vectors(table, table.classes, names, wrong_posterior(table), "true probabilities")
+        _vectors(table, table.classes, names, wrong_posterior(table), "true probabilities", table.posterior_tolerance)
         return
     value = nw.col(names[0])
     wrong = table.raw.filter(~value.is_null() & ~value.is_nan() & wrong_posterior(table))
@@ -72,7 +72,9 @@ def _lengths(table: Table, classes: ClassRule) -> None:
         raise ScoreError(msg)
 
 
-def _vectors(table: Table, classes: ClassRule, names: Sequence[str], wrong: nw.Expr, what: str) -> None:
+def _vectors(
+    table: Table, classes: ClassRule, names: Sequence[str], wrong: nw.Expr, what: str, tolerance: float
+) -> None:
     """Name the row whose vector is farthest from a distribution."""
     parts = [nw.col(name) for name in names]
     known = ~nw.any_horizontal(*(part.is_null() | part.is_nan() for part in parts), ignore_nulls=True)
@@ -87,22 +89,23 @@ def _vectors(table: Table, classes: ClassRule, names: Sequence[str], wrong: nw.E
     worst = table.collect(rows.sort(*keys, descending=[True, False][: len(keys)]).head(1).select(*places, *names))
     vector = [float(worst.get_column(name).to_list()[0]) for name in names]
     place = f", worst in row {int(worst.get_column(_PLACE).to_list()[0])} (counted from 0)" if places else ""
-    raise ScoreError(_text(classes, count, vector, what, place))
+    raise ScoreError(_text(classes, count, vector, what, tolerance, place))
 
 
-def _text(classes: ClassRule, count: int, vector: Sequence[float], what: str, place: str) -> str:
+def _text(classes: ClassRule, count: int, vector: Sequence[float], what: str, tolerance: float, place: str) -> str:
     pairs = list(zip(classes.names, vector, strict=True))
     far = sorted(pairs, key=lambda pair: -abs(pair[1] - 0.5))[:_SHOWN] if len(pairs) > _SHOWN else pairs
     listed = ", ".join(f"{name!r}: {value:g}" for name, value in far) + (", …" if len(pairs) > _SHOWN else "")
     fail = f"{_rows(count)} {'does' if count == 1 else 'do'} not{place}"
+    allowed = f"{tolerance:.2g}".replace("e-0", "e-")
     text = (
-        f"the {what} of a row must lie in [0, 1] and add up to 1 within 1e-6; {fail}: {{{listed}}} adds up to "
+        f"the {what} of a row must lie in [0, 1] and add up to 1 within {allowed}; {fail}: {{{listed}}} adds up to "
         f"{sum(vector):.7g}."
     )
     if abs(sum(vector) - 100.0) <= 1.0:
         return f"{text} Percent? Divide by 100."
-    outside = min(vector) < 0.0 or max(vector) > 1.0 + SUM_TOLERANCE
-    if what == "probabilities" and outside and abs(sum(vector) - 1.0) > SUM_TOLERANCE:
+    outside = min(vector) < 0.0 or max(vector) > 1.0 + tolerance
+    if what == "probabilities" and outside and abs(sum(vector) - 1.0) > tolerance:
         return f"{text} Logits? Pass link='logit'."
     return f"{text} Correct or rescale those rows, or pass invalid='drop' to leave them out and count them."
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from calframe._errors import ArgumentError, LabelError
 
-SUM_TOLERANCE = 1e-6  # the probabilities of a row add up to 1 within this
+_SUM_TOLERANCE = 1e-6  # the probabilities of a row add up to 1 within this
+_STEPS = {"Float16": 2.0**-10, "Float32": 2.0**-23}  # between 1 and the next number, where that is coarser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +80,17 @@ class ClassRule:
         """Return each part where the label is its class, 0 elsewhere."""
         pairs = zip(self.values, parts, strict=True)
         return [nw.when(label == value).then(part).otherwise(0.0) for value, part in pairs]
+
+
+def sum_tolerance(dtypes: Iterable[Any], *, classes: int) -> float:
+    """Return how far from 1 the probabilities of a row may add up: 1e-6, or a step of their format for each class.
+
+    Examples
+    --------
+    >>> sum_tolerance([nw.Float64()], classes=3), sum_tolerance([nw.Float16()], classes=4)
+    (1e-06, 0.00390625)
+    """
+    return max([_SUM_TOLERANCE, *(classes * _STEPS.get(str(dtype), 0.0) for dtype in dtypes)])
 
 
 def class_column(position: int) -> str:

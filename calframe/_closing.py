@@ -127,7 +127,8 @@ def empty_categories(table: Table, groups: Groups, key: Key) -> list[str]:
     if not key.categorical:
         return []
     seen = set(_closed_key(table, groups.keys, key).to_list())
-    return [category for category in declared_categories(table, key) if category not in seen]
+    declared = declared_categories(table, key) or _dictionary(table, key)
+    return [category for category in declared if category not in seen]
 
 
 def declared_categories(table: Table, key: Key) -> list[str]:
@@ -140,6 +141,17 @@ def declared_categories(table: Table, key: Key) -> list[str]:
         declared = getattr(table.native[key.name].dtype, "categories", None)
         return [] if declared is None else [str(category) for category in declared]
     return []
+
+
+def _dictionary(table: Table, key: Key) -> list[str]:
+    """Return the values in the dictionary of an Arrow column, whose order says nothing; none of other columns."""
+    frame = nw.from_native(table.native)
+    if not isinstance(frame, nw.DataFrame) or frame.implementation.is_polars():
+        return []
+    column = frame.get_column(key.name).to_arrow()
+    chunks = getattr(column, "chunks", [column])
+    values = [value for chunk in chunks for value in chunk.dictionary.to_pylist()]
+    return [str(value) for value in dict.fromkeys(values) if value is not None]
 
 
 def _closed_key(table: Table, keys: nw.DataFrame[Any], key: Key) -> nw.Series[Any]:

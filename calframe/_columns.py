@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any, Self, TypeAlias
 
 import narwhals.stable.v2 as nw
 import polars as pl
 
 from calframe._errors import (
+    CalframeError,
     ColumnClashError,
     ColumnNotFoundError,
     LabelError,
@@ -21,7 +23,8 @@ from calframe._roles import Roles
 
 _PEEKED_ROWS = 1000  # rows looked at to suggest a column in an error message
 _LARGEST_WHOLE = 2.0**53
-_NO_KEYS = (nw.List, nw.Array, nw.Struct, nw.Object, nw.Unknown, nw.Duration, nw.Binary)
+_Text: TypeAlias = Callable[[str, str, str], str]  # role, column and what is wanted to the text of an error
+_KEYS = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date, nw.Datetime, nw.Time)  # and numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,9 @@ def check_columns(frame: nw.LazyFrame[Any], roles: Roles, reserved: Iterable[str
             raise ColumnClashError.from_reserved(name)
 
 
-def check_types(types: Mapping[str, Any], roles: Roles, *, sortable: Collection[str] = ()) -> None:
+def check_types(
+    types: Mapping[str, Any], roles: Roles, *, unknown: Mapping[str, str], sortable: Collection[str] = ()
+) -> None:
     """Raise unless each column has a type that its role can use.
 
     Parameters
@@ -101,31 +106,44 @@ def check_types(types: Mapping[str, Any], roles: Roles, *, sortable: Collection[
         The types of the used columns.
     roles : Roles
         The roles.
+    unknown : mapping of str to str
+        What the table's library calls the types that narwhals does not know.
     sortable : collection of str
         Columns of Python objects that pandas can group and sort all the same, such as dates.
     """
+    text = partial(_type_text, types, unknown)
     if roles.vector:
-        _check_vector(types[roles.scores[0]], roles)
-    for name in (*roles.posterior, *(() if roles.vector else roles.scores)):
+        _check_vector(types[roles.scores[0]], roles, text)
+    for name, (error, role, wanted) in _numbers(types, roles).items():
         if not _is_number(types[name]):
-            raise ScoreError(_type_text("score", name, types[name], _wanted(types[name])))
-    if roles.weight is not None and not _is_number(types[roles.weight]):
-        raise WeightError(
-            _type_text(
-                "weight", roles.weight, types[roles.weight], "weights are numbers of 0 or more. Cast it to a float"
-            )
-        )
+            raise error(text(role, name, wanted))
     if isinstance(types[roles.label], nw.Object | nw.Unknown):
-        wanted = "a label is bool, 0/1, -1/+1, or any two values with positive="
-        raise LabelError(_type_text("label", roles.label, types[roles.label], wanted))
-    _check_time(types, roles)
+        raise LabelError(text("label", roles.label, "a label is bool, 0/1, -1/+1, or any two values with positive="))
+    if roles.time is not None and not isinstance(types[roles.time], nw.Date | nw.Datetime):
+        raise SegmentError(text("time", roles.time, "it must be a date or datetime. Parse it first"))
+    if roles.time is not None:
+        check_zone(roles, holds_dates=isinstance(types[roles.time], nw.Date))
+    _check_keys(types, roles, text, sortable)
+
+
+def _numbers(types: Mapping[str, Any], roles: Roles) -> dict[str, tuple[type[CalframeError], str, str]]:
+    """Return the columns that must hold numbers, each with the error, the role and the words if it does not."""
+    scores = {} if roles.vector else {name: (ScoreError, "score", _wanted(types[name])) for name in roles.scores}
+    chances = "true probabilities are numbers between 0 and 1. Cast it to a float"
+    true = dict.fromkeys(roles.posterior, (ScoreError, "posterior", chances))
+    weights = "weights are numbers of 0 or more. Cast it to a float"
+    weight = {} if roles.weight is None else {roles.weight: (WeightError, "weight", weights)}
+    return {**weight, **true, **scores}
+
+
+def _check_keys(types: Mapping[str, Any], roles: Roles, text: _Text, sortable: Collection[str]) -> None:
+    wanted = "a segment is text, a whole number, a bool, a category or a date. Cast it first"
     for name in roles.by:
-        if isinstance(types[name], _NO_KEYS) and name not in sortable:
-            wanted = "a segment is text, a whole number, a bool, a category or a date. Cast it first"
-            raise SegmentError(_type_text("segment", name, types[name], wanted))
+        if not (isinstance(types[name], _KEYS) or types[name].is_numeric() or name in sortable):
+            raise SegmentError(text("segment", name, wanted))
 
 
-def _check_vector(dtype: Any, roles: Roles) -> None:
+def _check_vector(dtype: Any, roles: Roles, text: _Text) -> None:
     """Raise unless a column of vectors is a list or array of numbers, or a struct with a field for each class."""
     name, wanted = roles.scores[0], "with classes= it is a list, array or struct of one number a class"
     if isinstance(dtype, nw.Struct):
@@ -142,13 +160,20 @@ def _check_vector(dtype: Any, roles: Roles) -> None:
             listed = ", ".join(map(repr, fields))
             msg = f"score column {name!r} is a struct without a field {missing[0]!r} (one a class); it has {listed}."
             raise ScoreError(msg)
-        held: Any = [fields[str(named)] for named in roles.classes]
+    parts = part_types(dtype, roles.classes)
+    if not parts or not all(_is_number(part) for part in parts):
+        raise ScoreError(text("score", name, wanted))
+
+
+def part_types(dtype: Any, classes: Sequence[Any]) -> list[Any]:
+    """Return the types of what a column of vectors holds for the classes; none where it holds no vectors."""
+    held: list[Any] = []
+    if isinstance(dtype, nw.Struct):
+        fields = {field.name: field.dtype for field in dtype.fields}
+        held = [fields[str(named)] for named in classes]
     elif isinstance(dtype, nw.List | nw.Array):
         held = [dtype.inner]
-    else:
-        raise ScoreError(_type_text("score", name, dtype, wanted))
-    if not all(_is_number(part() if isinstance(part, type) else part) for part in held):
-        raise ScoreError(_type_text("score", name, dtype, wanted))
+    return [part() if isinstance(part, type) else part for part in held]
 
 
 def _wanted(dtype: Any) -> str:
@@ -159,16 +184,6 @@ def _wanted(dtype: Any) -> str:
 
 def _is_pattern(name: str) -> bool:
     return name == "*" or (name.startswith("^") and name.endswith("$"))
-
-
-def _check_time(types: Mapping[str, Any], roles: Roles) -> None:
-    if roles.time is None:
-        return
-    if not isinstance(types[roles.time], nw.Date | nw.Datetime):
-        raise SegmentError(
-            _type_text("time", roles.time, types[roles.time], "it must be a date or datetime. Parse it first")
-        )
-    check_zone(roles, holds_dates=isinstance(types[roles.time], nw.Date))
 
 
 def check_zone(roles: Roles, *, holds_dates: bool) -> None:
@@ -187,10 +202,10 @@ def key_of(name: str, dtype: Any, *, alias: str) -> Key:
     return Key(name=name, alias=alias)
 
 
-def _type_text(role: str, name: str, dtype: Any, wanted: str) -> str:
-    if isinstance(dtype, nw.Object | nw.Unknown):
+def _type_text(types: Mapping[str, Any], unknown: Mapping[str, str], role: str, name: str, wanted: str) -> str:
+    if isinstance(types[name], nw.Object) and name not in unknown:
         return f"{role} column {name!r} holds mixed Python objects; cast it to one type: {wanted}."
-    held = f"holds values of type {dtype}" if role == "segment" else f"has type {dtype}"
+    held = f"{'holds values of' if role == 'segment' else 'has'} type {unknown.get(name, types[name])}"
     return f"{role} column {name!r} {held}; {wanted}."
 
 

@@ -10,6 +10,8 @@ import polars as pl
 
 from calframe._binning import BinChoice, Bins
 from calframe._closing import keys_as_text
+from calframe._errors import ArgumentError
+from calframe._measures._own import own_metrics
 from calframe._measuring import Request, cells_of, measured_cells, measured_rows
 from calframe._reading import read_rows
 from calframe._registry import Metric, Options
@@ -17,6 +19,17 @@ from calframe._roles import Roles
 from calframe._segments import ECE_BINS, unique_names
 from calframe._table import open_table
 from calframe._verdicts import SHOWN_ROWS
+
+
+def check_extras(asked: Sequence[Metric], taken: Sequence[str]) -> None:
+    """Raise if a metric of the user's own has the name of a column that reports have for something else."""
+    for metric in asked:
+        if metric.name in taken and metric.name in own_metrics():
+            msg = (
+                f"metric {metric.name!r} has the name of a column that every report has; register it under another "
+                "name to see it there."
+            )
+            raise ArgumentError(msg)
 
 
 def extra_metrics(data: Any, roles: Roles, asked: Sequence[Metric], *, level: float, engine: Any) -> pl.DataFrame:

@@ -115,7 +115,8 @@ def _proper(column: pd.Series[Any], *, number: bool) -> pd.Series[Any]:
     if column.dtype != object:
         return column
     if column.isna().all():
-        return column.astype("float64" if number else "str")
+        nothing = pd.Series([None] * len(column), index=column.index, dtype="str")  # astype would make it "None"
+        return column.astype("float64") if number else nothing
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if number and kind == "decimal":
         return column.where(column.notna()).astype("float64")

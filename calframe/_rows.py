@@ -12,7 +12,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import polars as pl
 
-from calframe._classes import SUM_TOLERANCE, ClassRule, class_column, posterior_column
+from calframe._classes import ClassRule, class_column, posterior_column
 from calframe._table import Table
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # their squares and sums are still numbers
@@ -117,19 +117,21 @@ def wrong_vector(table: Table) -> nw.Expr:
     """Return which class probabilities are none: outside [0, 1], of another number, or not adding up to 1."""
     count = 0 if table.classes is None else len(table.classes)
     parts = [nw.col(class_column(i)) for i in range(count)]
-    wrong = _no_distribution(parts)
+    wrong = _no_distribution(parts, table.score_tolerance)
     return wrong.fill_null(value=False) | nw.col("_cf_odd").fill_null(value=False)
 
 
 def wrong_posterior(table: Table) -> nw.Expr:
     """Return which true probabilities are none."""
     true = [nw.col(posterior_column(i)) for i in range(len(table.roles.posterior))]
-    return _no_distribution(true) if len(true) > 1 else ~((true[0] >= 0.0) & (true[0] <= 1.0))
+    if len(true) > 1:
+        return _no_distribution(true, table.posterior_tolerance)
+    return ~((true[0] >= 0.0) & (true[0] <= 1.0))
 
 
-def _no_distribution(parts: Sequence[nw.Expr]) -> nw.Expr:
+def _no_distribution(parts: Sequence[nw.Expr], tolerance: float) -> nw.Expr:
     total, low = nw.sum_horizontal(*parts), nw.min_horizontal(*parts)
-    return ~((low >= 0.0) & (total >= 1.0 - SUM_TOLERANCE) & (total <= 1.0 + SUM_TOLERANCE))
+    return ~((low >= 0.0) & (total >= 1.0 - tolerance) & (total <= 1.0 + tolerance))
 
 
 def _any_missing(parts: Sequence[nw.Expr]) -> nw.Expr:

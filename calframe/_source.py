@@ -83,24 +83,26 @@ class Source:
 
 def open_source(data: Any, roles: Roles, *, reserved: Iterable[str]) -> Source:
     """Open a table and find the columns of the roles, or raise."""
+    if isinstance(data, pl.LazyFrame):
+        data.collect_schema()  # a plan that cannot run is refused by polars, in its own words
     frame = opened(data).lazy()
     check_columns(frame, roles, reserved)
     if nw.dependencies.is_pandas_dataframe(data):
         return _pandas_source(pandas_ready(data, roles), roles)
     aliases = _private_names(list(roles.columns()), frame.collect_schema().names())
-    types, blank = _types(frame, roles)
-    check_types(types, roles)
+    types, blank, unknown = _types(frame, roles)
+    check_types(types, roles, unknown=unknown)
     arrow_text = {name for name in aliases if isinstance(types[name], nw.String) and frame.implementation.is_pyarrow()}
     return Source(frame=_renamed(frame, aliases), aliases=aliases, types=types, recast=frozenset(blank | arrow_text))
 
 
 def _pandas_source(data: pd.DataFrame, roles: Roles) -> Source:
-    types, _ = _types(opened(data).lazy(), roles)
+    types, _, unknown = _types(opened(data).lazy(), roles)
     zoned = {name: dtype for name, dtype in data.dtypes.items() if isinstance(dtype, pd.DatetimeTZDtype)}
     types |= {str(name): nw.Datetime(dtype.unit, str(dtype.tz)) for name, dtype in zoned.items()}
     if roles.vector:
         types[roles.scores[0]] = nw.from_native(vector_values(data[roles.scores[0]]), series_only=True).dtype
-    check_types(types, roles, sortable={name for name in data.columns if is_sortable(data[name])})
+    check_types(types, roles, unknown=unknown, sortable={name for name in data.columns if is_sortable(data[name])})
     floats = {name for name in roles.by if types[name].is_float()}  # must be whole, which codes would not show
     valued = {roles.label, *roles.scores, *roles.posterior, roles.weight, roles.time, *floats}
     aliases = {name: f"_cf_in{i}" for i, name in enumerate(roles.columns()) if name in valued}
@@ -109,11 +111,13 @@ def _pandas_source(data: pd.DataFrame, roles: Roles) -> Source:
     return Source(frame=opened(frame), aliases=aliases, types=types, codes=codes, levels=levels)
 
 
-def _types(frame: nw.LazyFrame[Any], roles: Roles) -> tuple[dict[str, Any], set[str]]:
-    """Return the types of the used columns, and which of them hold nulls alone."""
+def _types(frame: nw.LazyFrame[Any], roles: Roles) -> tuple[dict[str, Any], set[str], dict[str, str]]:
+    """Return the types of the used columns, which of them hold nulls alone, and the names of types unknown here."""
     schema = frame.collect_schema()
-    blank = {name for name in roles.columns() if _is_blank(schema[name], frame, name)}
-    return {name: _type_of(name, schema[name], roles, blank=name in blank) for name in roles.columns()}, blank
+    unknown = {name: _native_type(frame, name) for name in roles.columns() if isinstance(schema[name], nw.Unknown)}
+    blank = {name for name, dtype in unknown.items() if dtype.upper().startswith("NULL")}
+    types = {name: _type_of(name, schema[name], roles, blank=name in blank) for name in roles.columns()}
+    return types, blank, unknown
 
 
 def _private_names(used: list[str], available: list[str]) -> dict[str, str]:
@@ -158,19 +162,17 @@ def is_eager(data: Any) -> bool:
     return isinstance(opened(data), nw.DataFrame)
 
 
-def _is_blank(dtype: Any, frame: nw.LazyFrame[Any], name: str) -> bool:
-    """Tell whether a column is of the null type, which narwhals does not tell from other types it does not know."""
-    if not isinstance(dtype, nw.Unknown):
-        return False
+def _native_type(frame: nw.LazyFrame[Any], name: str) -> str:
+    """Return what the table's own library calls the type of a column."""
     native = frame.to_native()
     if isinstance(native, pl.LazyFrame):
-        return native.collect_schema()[name] == pl.Null
+        return str(native.collect_schema()[name])
     if isinstance(native, pd.DataFrame):
-        return str(native.dtypes[name]).startswith("null")
+        return str(native.dtypes[name])
     if nw.dependencies.is_pyarrow_table(native):
-        return str(native.schema.field(name).type) == "null"
+        return str(native.schema.field(name).type)
     types = dict(zip(native.columns, getattr(native, "types", ()), strict=False))
-    return str(types.get(name)).strip('"').upper() == "NULL"
+    return str(types.get(name, "unknown")).strip('"')
 
 
 def _type_of(name: str, dtype: Any, roles: Roles, *, blank: bool) -> Any:

@@ -10,8 +10,8 @@ import narwhals.stable.v2 as nw
 import polars as pl
 
 from calframe._binning import Bins
-from calframe._classes import ClassRule, class_column, posterior_column
-from calframe._columns import Key, key_of
+from calframe._classes import ClassRule, class_column, posterior_column, sum_tolerance
+from calframe._columns import Key, key_of, part_types
 from calframe._errors import ArgumentError
 from calframe._label import LabelRule
 from calframe._options import check_engine, check_notion
@@ -50,6 +50,8 @@ class Table:
     view : {"score", "second", "classwise", "confidence", "vectors"}
         What a clean row is: a score; of class probabilities that of the second of two classes, one row for each
         class, the largest one with whether it was right, or all of them.
+    score_tolerance, posterior_tolerance : float
+        How far from 1 the probabilities of a row may add up, and its true probabilities.
     """
 
     raw: nw.LazyFrame[Any]
@@ -62,6 +64,8 @@ class Table:
     bins: Bins | None = None
     classes: ClassRule | None = None
     view: View = "score"
+    score_tolerance: float
+    posterior_tolerance: float
 
     @property
     def weighted(self) -> bool:
@@ -131,8 +135,9 @@ class Table:
     def collect(self, plan: nw.LazyFrame[Any], *, engine: Any = None) -> nw.DataFrame[Any]:
         """Run a small aggregate now; remote engines answer as polars."""
         check_engine(engine)
-        if plan.implementation.is_polars():
-            return plan.collect(engine=engine or "auto")
+        if plan.implementation.is_polars():  # by polars itself, so that what fails in the user's plan is its own error
+            native: pl.LazyFrame = plan.to_native()
+            return nw.from_native(native.collect(engine=engine or "auto"), eager_only=True)
         return plan.collect() if is_eager(self.native) else plan.collect("polars")
 
 
@@ -196,7 +201,15 @@ def open_table(
         bins=bins,
         classes=classes,
         view=view,
+        score_tolerance=_sum_tolerance(source, roles, roles.scores),
+        posterior_tolerance=_sum_tolerance(source, roles, roles.posterior),
     )
+
+
+def _sum_tolerance(source: Source, roles: Roles, names: Sequence[str]) -> float:
+    """Return the tolerance of the sums of some columns, or of the vectors that they hold."""
+    parts = [part for name in names for part in part_types(source.types[name], roles.classes)]
+    return sum_tolerance([*(source.types[name] for name in names), *parts], classes=len(roles.classes))
 
 
 def view_of(roles: Roles, notion: Any) -> View:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from typing import Any
 
 import duckdb
@@ -23,6 +24,7 @@ from calframe._errors import (
     EmptyTableError,
     LabelError,
     ScoreError,
+    SegmentError,
     WeightError,
 )
 from tests._tables import Maker, refuses
@@ -322,3 +324,79 @@ def test_mixed_objects_are_no_label() -> None:
     frame = pd.DataFrame(TABLE).assign(y=np.array([1, "0", None, [1]], dtype=object))
     with pytest.raises(LabelError, match=r"label column 'y' holds mixed Python objects; cast it to one type"):
         calframe.metrics(frame, label="y", score="p")
+
+
+# ---------------------------------------------------------------- types that are none of ours, by their own names
+ODD = {
+    "sparse": (pd.arrays.SparseArray([1, 0, 1, 0]), r"Sparse\[int64, 0\]"),
+    "period": (pd.period_range("2026-01", periods=4, freq="M"), r"period\[M\]"),
+    "interval": (pd.interval_range(0, 4), r"interval\[int64, right\]"),
+    "complex": (np.array([0.5j] * 4), "complex128"),
+}
+ROLES = [
+    ({"label": "v"}, LabelError, "label column 'v' has type {}; a label is bool, 0/1, -1/"),
+    (
+        {"score": "v"},
+        ScoreError,
+        "score column 'v' has type {}; scores are numbers between 0 and 1. Cast it",
+    ),
+    ({"weight": "v"}, WeightError, "weight column 'v' has type {}; weights are numbers of 0 or more. Cast it to a fl"),
+    ({"by": "v"}, SegmentError, "segment column 'v' holds values of type {}; a segment is text, a whole number"),
+    ({"posterior": "v"}, ScoreError, "posterior column 'v' has type {}; true probabilities are numbers between 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "text"), ROLES, ids=[str(*arguments) for arguments, _, _ in ROLES])
+@pytest.mark.parametrize("kind", ODD)
+def test_columns_that_only_pandas_has(kind: str, arguments: dict[str, str], error: Any, text: str) -> None:
+    values, named = ODD[kind]
+    with pytest.raises(error, match=re.escape(text).replace(r"\{\}", named)):
+        calframe.metrics(pd.DataFrame(TABLE).assign(v=values), **{"label": "y", "score": "p", **arguments})
+
+
+def test_a_period_holds_no_vectors() -> None:
+    frame = pd.DataFrame(TABLE).assign(v=ODD["period"][0])
+    with pytest.raises(ScoreError, match=r"score column 'v' has type period\[M\]; with classes= it is a list, array"):
+        calframe.metrics(frame, label="y", score="v", classes=[0, 1])
+
+
+def test_true_probabilities_of_text(make: Maker) -> None:
+    match = r"posterior column 'region' has type String; true probabilities are numbers between 0 and 1\. Cast it"
+    refuses(make, TABLE, ScoreError, match, reads=False, posterior="region")
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ("map(['a'], [y])", r"(?i:map)\((String|VARCHAR), (Int64|BIGINT)\)"),  # narwhals or DuckDB names it
+        ("y::bit", "BIT"),
+        ("uuid()", "UUID"),
+        ("union_value(number := y)", r"UNION\(number BIGINT\)"),
+        ("to_days(y::integer)", r"Duration\(time_unit='us'\)"),
+    ],
+)
+def test_segments_that_duckdb_has_and_we_have_not(made: str, named: str) -> None:
+    table = Maker("duckdb")(TABLE).project(f"y, p, {made} AS g")
+    with pytest.raises(SegmentError, match=rf"segment column 'g' holds values of type {named}; a segment is text"):
+        calframe.metrics(table, label="y", score="p", by="g")
+
+
+def test_maps_of_arrow_are_no_segments() -> None:
+    maps = pa.array([[("a", 1)]] * 4, type=pa.map_(pa.string(), pa.int64()))
+    with pytest.raises(SegmentError, match=r"column 'g' holds values of type [Mm]ap[(<][Ss]tring, [Ii]nt64[)>]; a seg"):
+        calframe.metrics(pa.table({**TABLE, "g": maps}), label="y", score="p", by="g")
+
+
+# ---------------------------------------------------------------- a plan that is broken before it comes to us
+@pytest.mark.parametrize("verb", [calframe.metrics, calframe.curve, calframe.report])
+def test_a_broken_plan_is_refused_by_polars(verb: Any) -> None:
+    plan = pl.LazyFrame(TABLE).with_columns(z=pl.col("nope") + 1)
+    with pytest.raises(pl.exceptions.ColumnNotFoundError, match="nope"):
+        verb(plan, label="y", score="p")
+
+
+@pytest.mark.parametrize("verb", [calframe.curve, calframe.report])
+def test_a_plan_that_fails_on_its_values_is_refused_by_polars(verb: Any) -> None:
+    plan = pl.LazyFrame(TABLE).with_columns(pl.col("region").cast(pl.Int64))
+    with pytest.raises(pl.exceptions.InvalidOperationError, match="conversion from `str` to `i64` failed"):
+        verb(plan, label="y", score="p", by="region")

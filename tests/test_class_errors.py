@@ -22,7 +22,7 @@ from calframe._errors import (
     WeightError,
 )
 from tests._class_tables import CLASSES, HALF_VECTORS, HALVES, SCORE, VECTOR_KINDS, found, with_vectors
-from tests._tables import Maker, objects, refuses
+from tests._tables import Maker, approx, objects, refuses
 
 POLARS = Maker("polars")
 
@@ -335,3 +335,41 @@ def test_edges_that_do_not_cover_the_confidences_of_a_plain_column(make: Maker) 
         match = r"bins as edges must reach from 0 to 1"
         wrong(make, table, ArgumentError, match, reads=False, score="p", bins=[0.5, 1.0], **arguments)
     assert found(make(table), score="p", metrics="ece", bins=[0.5, 1.0])["ece"] == [0.125]
+
+
+# ---------------------------------------------------------------- sums of numbers that are held less finely
+def of_type(columns: dict[str, Any], dtype: str) -> dict[str, Any]:
+    return {name: np.array(values, dtype) if name.startswith("p") else values for name, values in columns.items()}
+
+
+@pytest.mark.parametrize("library", ["pandas", "pandas[pyarrow]", "polars", "polars[lazy]", "pyarrow"])
+def test_half_precision_adds_up_as_nearly_as_it_can(library: str) -> None:
+    # the halves nearest to .1, .2 and .7 add up to 1.0001220703125; three steps of 2^-10 are 0.0029
+    make, table = Maker(library), {"y": ["a", "b", "c"], "pa": [0.1] * 3, "pb": [0.2] * 3, "pc": [0.7] * 3}
+    if library.startswith("polars") and not hasattr(pl, "Float16"):
+        pytest.skip("this polars has no half precision")
+    assert found(make(of_type(table, "float16")), metrics="accuracy")["accuracy"] == [approx(1 / 3)]
+    wrong(make, of_type(table, "float64") | {"pc": np.full(3, 0.70012)}, ScoreError, "within 1e-6; 3 r", reads=True)
+    wrong(make, of_type(table | {"pc": [0.704] * 3}, "float16"), ScoreError, r"within 0\.0029; 3 r", reads=True)
+
+
+@pytest.mark.parametrize("kind", [pl.List, lambda inner: pl.Array(inner, 20)], ids=["list", "array"])
+@pytest.mark.parametrize(("inner", "fits"), [(pl.Float32, True), (pl.Float64, False)])
+def test_single_precision_of_many_classes(kind: Any, inner: Any, fits: bool) -> None:  # noqa: FBT001
+    # off by 2e-6: within twenty steps of 2^-23, which are 2.4e-6, but not within 1e-6
+    vector = pl.Series("v", [[0.05] * 19 + [0.050002]] * 2, dtype=kind(inner))
+    plan: dict[str, Any] = {"label": "y", "score": "v", "classes": list(range(20)), "metrics": "accuracy"}
+    if fits:
+        assert calframe.metrics(pl.DataFrame({"y": [19, 0], "v": vector}), **plan)["accuracy"].to_list() == [0.5]
+    else:
+        with pytest.raises(ScoreError, match="within 1e-6; 2 rows do not"):
+            calframe.metrics(pl.DataFrame({"y": [19, 0], "v": vector}), **plan)
+
+
+def test_true_probabilities_have_a_precision_of_their_own() -> None:
+    table = {"y": ["a", "b"], "pa": [0.1] * 2, "pb": [0.2] * 2, "pc": [0.7] * 2}
+    true = {f"t{name}": [value] * 2 for name, value in (("a", 0.1), ("b", 0.2), ("c", 0.70012))}
+    match = "the true probabilities of a row must .* within 1e-6; 2 rows do not"
+    wrong(
+        Maker("pandas"), of_type(table, "float16") | true, ScoreError, match, reads=True, posterior=["ta", "tb", "tc"]
+    )

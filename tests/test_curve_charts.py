@@ -288,3 +288,26 @@ def test_a_page_by_itself_names_no_file_to_load(flights: pl.DataFrame, tmp_path:
     page = (tmp_path / "curve.html").read_text(encoding="utf-8")
     assert "by the curve" in page
     assert not re.search("<(script|link)[^>]+(src|href)=", page)
+
+
+EVIL = "</script><script>alert(1)</script><!--"
+
+
+def test_names_cannot_end_the_script_of_a_page(tmp_path: Path) -> None:
+    table = pl.DataFrame({"y": [1, 0] * 4, "p": [0.25, 0.75] * 4, EVIL: [EVIL, EVIL, "b", "b"] * 2})
+    chart = calframe.curve(table, label="y", score="p", by=EVIL, bins=2).plot()
+    pages = [chart.to_html(), chart._repr_mimebundle_()["text/html"]]
+    for inline in (False, True):
+        chart.save(tmp_path / "curve.html", inline=inline)
+        pages.append((tmp_path / "curve.html").read_text(encoding="utf-8"))
+    plain = calframe.curve(table.with_columns(pl.lit("a").alias(EVIL)), label="y", score="p", by=EVIL, bins=2).plot()
+    assert [page.count("alert(1)</script>") for page in pages] == [0] * 4
+    assert pages[0].count("</script>") == plain.to_html().count("</script>")
+    assert "<!--" not in pages[0]
+
+
+def test_a_name_like_a_tag_reads_as_it_is(tmp_path: Path) -> None:
+    table = pl.DataFrame({"y": [1, 0] * 4, "p": [0.25, 0.75] * 4, "g": ["</script>", "</script>", "b", "b"] * 2})
+    calframe.curve(table, label="y", score="p", by="g", bins=2).plot().save(tmp_path / "curve.svg")
+    said = written((tmp_path / "curve.svg").read_text(encoding="utf-8"))
+    assert "</script>" in {text.replace("\u2060", "") for text in said}  # a word joiner takes no room

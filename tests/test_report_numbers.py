@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import calframe
+from calframe._errors import ArgumentError
+from calframe._measures import _own
 from calframe._roles import Roles
 from calframe._segments import Part, read_part
 from tests._definitions import edges_of
@@ -155,6 +157,31 @@ def test_an_infinite_log_loss_is_infinite() -> None:
     found = calframe.report(table, label="y", score="p")
     assert found.table["log_loss"].to_list() == [float("inf")]
     assert found.to_dict()["overall"]["log_loss"] == "Infinity"
+
+
+# Further metrics
+
+
+def test_further_metrics_stand_on_the_page_with_and_without_segments() -> None:
+    # scores of positives .8, .3 and of negatives .1, .6: 3 of 4 pairs are in order; brier (.01 + .36 + .04 + .49) / 4
+    table = pl.DataFrame({"y": [0, 0, 1, 1] * 50, "p": [0.1, 0.6, 0.8, 0.3] * 50, "g": ["a"] * 100 + ["b"] * 100})
+    for by in (None, "g"):
+        found = calframe.report(table, label="y", score="p", by=by, metrics=["auc", "brier"])
+        low, high = found.table["auc_low"][0], found.table["auc_high"][0]
+        page = found.to_html()
+        assert f"With 95% intervals: auc 0.75 ({low:.4g} to {high:.4g}); brier 0.225 (" in page
+        assert page.count('<th scope="col">auc</th>') == (by is not None)
+    assert "Further metrics" not in calframe.report(table, label="y", score="p").to_html()
+
+
+@pytest.mark.parametrize("name", ["net", "segment", "column", "positives"])
+def test_a_metric_named_like_a_column_of_reports_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_own, "_OWN", {})
+    calframe.register_metric(name, lambda row: row.score, summary="mean score")
+    table = pl.DataFrame({"y": [0, 1] * 50, "p": [0.5] * 100, "g": ["a", "b"] * 50})
+    for by in (None, "g"):
+        with pytest.raises(ArgumentError, match=f"metric '{name}' has the name of a column that every report has; reg"):
+            calframe.report(table, label="y", score="p", by=by, metrics=["auc", name])
 
 
 # The grid

@@ -258,6 +258,19 @@ def test_declared_categories_without_rows_are_named_once(form: str) -> None:
     assert len(caught) == 1
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("library", ["pyarrow", "pandas[pyarrow]"])
+def test_values_of_a_dictionary_without_rows_are_named(library: str, parts: int) -> None:
+    codes = pa.array([1, 2, None, 1], type=pa.int8())
+    part = pa.DictionaryArray.from_arrays(codes, ["z", "b", "a"])
+    table = pa.table({"y": [1, 0] * 2 * parts, "p": [0.5] * 4 * parts, "g": pa.chunked_array([part] * parts)})
+    frame = table if library == "pyarrow" else table.to_pandas(types_mapper=pd.ArrowDtype)
+    with pytest.warns(CalframeWarning, match=r"'g' declares categories that no row has: 'z'; they") as caught:
+        found = text_counts(frame)
+    assert found == {"a": parts, "b": 2 * parts, None: parts}
+    assert len(caught) == 1
+
+
 def test_categories_that_read_the_same_are_told_apart_or_refused() -> None:
     frame = pd.DataFrame({**FOUR, "g": pd.Categorical([1, "1", 1, "1"])})
     with pytest.raises(SegmentError, match="'g'"):

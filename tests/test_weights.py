@@ -214,3 +214,21 @@ def test_curves_take_weights_as_metrics_do(make: Maker) -> None:
         proportion_confint(7 / 9 * 81 / 25, 81 / 25, alpha=0.1, method="wilson"),
     ]
     assert (result["rate_low"], result["rate_high"]) == tuple(approx([end[i] for end in ends]) for i in (0, 1))
+
+
+# ---------------------------------------------------------------- where weights count as rows
+CORRECTED = ["reliability_corrected", "resolution_corrected", "uncertainty_corrected"]
+
+
+def test_weights_that_make_no_two_rows_are_named(make: Maker) -> None:
+    # weights add up to 1, so no variance has a row to spare; four times as large they are four rows, two in each bin:
+    # gaps -.3 and .2, reliability (.09 + .04) / 2 less .25 / (2 - 1)
+    table = {"y": [1, 0, 1, 0], "p": [0.2, 0.2, 0.7, 0.7], "w": [0.25] * 4}
+    result = rows(measure(make, table, weight="w", metrics=CORRECTED, bins=2))
+    assert [result[name] for name in CORRECTED] == [[None]] * 3
+    said = "fewer than two rows (weights count as rows: give them a mean of 1)"
+    assert result["note"] == ["; ".join(f"{name}: {said}" for name in CORRECTED)]
+    result = rows(measure(make, {**table, "w": [1.0] * 4}, weight="w", metrics=CORRECTED, bins=2))
+    # resolution 0 - .25 + .25 / 3, uncertainty .25 * 4 / 3
+    assert [result[name][0] for name in CORRECTED] == approx([0.065 - 0.25, 0.25 / 3 - 0.25, 1 / 3])
+    assert result["note"] == [None]

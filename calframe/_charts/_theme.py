@@ -86,6 +86,8 @@ DARK: Final[Palette] = {
 
 _VERBATIM: Final = frozenset({"datasets", "data", "domain"})  # parts of a specification that hold the user's text
 
+_JOINER: Final = "\u2060"  # seen by no reader
+
 
 def token(name: str) -> str:
     """Return the CSS variable of a colour token."""
@@ -151,8 +153,20 @@ def resolved(spec: Spec, palette: Palette) -> Json:
 
 
 def standalone(chart: Drawing, *, palette: Palette = LIGHT) -> Any:
-    """Return a chart with plain colours, to be shown or saved outside a report."""
-    return alt.Chart.from_dict(resolved(specification(chart), palette))
+    """Return a chart with plain colours, to be shown or saved outside a report.
+
+    Altair writes the specification into a script as it is, where the text ``</script>`` would end it, so text that a
+    page could take for a tag is broken up by a character that takes no room.
+    """
+    return alt.Chart.from_dict(_without_tags(resolved(specification(chart), palette)))
+
+
+def _without_tags(part: Any) -> Any:
+    if isinstance(part, dict):
+        return {key: _without_tags(value) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_without_tags(value) for value in part]
+    return part.replace("</", f"<{_JOINER}/").replace("<!", f"<{_JOINER}!") if isinstance(part, str) else part
 
 
 def _replaced(part: Any, name: str, colours: Mapping[str, str]) -> Any:

@@ -21,7 +21,10 @@ def own_number(column: pl.Expr) -> pl.Expr:
 def is_probability(own: pl.Expr, bins: Bins | None) -> pl.Expr:
     """Return which scores lie in [0, 1] and in the bins."""
     allowed = own.is_between(0.0, 1.0)
-    return allowed if bins is None else allowed & own.is_between(bins.edges[0], bins.edges[-1])
+    if bins is None:
+        return allowed
+    first, last = bins.edges[0], bins.edges[-1]  # compared one by one: is_between does not always round them
+    return allowed & (own >= first) & (own <= last)
 
 
 def inside(own: pl.Expr, bins: Bins) -> list[pl.Expr]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from calframe._kernels import _binned, _debiased, _inversion, _moments, _null
-from calframe._kernels._binned import effective_rows, ratio
+from calframe._kernels._binned import effective_rows, ratio, sizes_of
 from calframe._registry import Cells, Metric
 from calframe._typing import Floats, Ints
 
@@ -16,7 +16,7 @@ _KUMAR = "Kumar, Liang & Ma (2019), https://doi.org/10.48550/arXiv.1909.10155"
 _MURPHY = "Murphy (1973), https://doi.org/10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2"
 _STEPHENSON = "Stephenson, Coelho & Jolliffe (2008), https://doi.org/10.1175/2007WAF2006116.1"
 _BROECKER = "Bröcker (2012), https://doi.org/10.1007/s00382-011-1191-1"
-_ONE_ROW = "fewer than two rows"
+_ONE_ROW = "fewer than two rows (weights count as rows: give them a mean of 1)"
 _DIACONIS = "Diaconis & Zabell (1991), https://doi.org/10.1214/ss/1177011699"
 
 
@@ -56,7 +56,7 @@ def _error_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
 
 def _average_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
     filled = (cells.sums["w"] > 0).astype(np.float64)
-    sizes = np.diff(np.append(cells.starts, len(filled)))
+    sizes = sizes_of(cells.starts, len(filled))
     shares = ratio(filled, np.repeat(_binned.segment_sum(filled, cells.starts), sizes))
     return _inversion.absolute_error_interval(*_five(cells), level=level, shares=np.nan_to_num(shares))
 
@@ -164,7 +164,7 @@ BIN_METRICS = (
         summary="root mean square gap without the part that chance adds; 0 where that leaves nothing",
         formula="√max(Σ_b w_b ((p̄_b − ȳ_b)² − ȳ_b (1 − ȳ_b) / (w_b − 1)) / Σ_b w_b, 0)",
         source=_KUMAR,
-        convention="w_b counts rows; bins of fewer than two add 0",
+        convention="w_b counts as rows, so give weights a mean of 1; bins of fewer than two add 0",
         example="0",
         reads="bins",
         low=0,

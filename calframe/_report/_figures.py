@@ -109,7 +109,7 @@ def reliability_figure(findings: Findings) -> Figure:
         captions.curve_caption(findings),
         lambda width: charts.reliability(drawn, findings.histogram, width=min(width, 540), limit=findings.limit),
         text_table(("said", "happened", "right scores would show", "rows", "gap"), numbers),
-        aside=captions.curve_aside(findings),
+        aside=(*captions.curve_aside(findings), *_whole_extras(findings)),
         note=captions.curve_note(findings),
     )
 
@@ -235,6 +235,14 @@ def _segment_numbers(grouping: Grouping, extras: Sequence[str]) -> TextTable:
         for r in grouping.segments.iter_rows(named=True)
     ]
     return text_table(columns, body)
+
+
+def _whole_extras(findings: Findings) -> tuple[tuple[str, str], ...]:
+    """Return what the further metrics say of all rows together; nothing where none was asked for."""
+    overall = findings.overall
+    ends = {name: _ends(overall, name) for name in findings.extras}
+    said = [f"{name} {number(overall[name])}" + (f" ({text})" if text != "–" else "") for name, text in ends.items()]
+    return (("Further metrics", f"With {captions.level(findings)} intervals: {'; '.join(said)}."),) if said else ()
 
 
 def _ends(row: dict[str, Any], name: str) -> str:

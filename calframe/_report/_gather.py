@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from calframe._course import read_course
-from calframe._extras import extra_metrics
+from calframe._extras import check_extras, extra_metrics
 from calframe._periods import Every
 from calframe._registry import Metric
 from calframe._report._findings import Findings
@@ -55,6 +55,7 @@ def gather(
             data, replace(roles, by=roles.by[:1]), every=every, tolerance=tolerance, alpha=alpha, engine=engine
         )
     whole_row = grouping(overall, alone, overall, column="", alpha=alpha)
+    check_extras(extras, ["column", *whole_row.segments.columns])
     if extras:
         level = 1.0 - alpha
         groupings = tuple(
@@ -88,7 +89,7 @@ def gather(
 
 
 def _with_extras(found: Grouping, extras: pl.DataFrame) -> Grouping:
-    """Return a grouping whose segments have further metrics; what they have already stays as it is."""
+    """Return a grouping whose segments have further metrics; what they have already are the same numbers."""
     new = [name for name in extras.columns if name not in found.segments.columns]
     joined = found.segments.join(extras.select("segment", *new), on="segment", how="left", maintain_order="left")
     return replace(found, segments=joined)
