@@ -89,11 +89,10 @@ def cells_plan(
         The clean rows, where they have been read already.
     """
     rows, names = clean_rows(table) if rows is None else (rows, row_names(table))
-    index = nw.lit(0, nw.Int32) if bins is None else bins.index(nw.col("_cf_p"), narrow=table.narrow_score())
-    prepared = {_BIN: index}
+    prepared = {} if bins is None else {_BIN: bins.index(nw.col("_cf_p"), narrow=table.narrow_score())}
     if own or any(term.startswith(("surprise", "impossible", "gain_log")) for term in terms):
-        prepared["_cf_chance"] = _chance(clip)
-    rows = rows.with_columns(**prepared)
+        prepared["_cf_chance"] = _chance(clip, of_logits=_of_logits(table, clip))
+    rows = rows.with_columns(**prepared) if prepared else rows
     row = _row(table, clip)
     known = {**TERMS, **(own or {})}
     columns = {_summed(term, table): known[term](row) for term in terms}
@@ -101,13 +100,17 @@ def cells_plan(
     if columns:
         rows = rows.with_columns(**columns)
     wanted = _ALWAYS_SUMMED | {_summed(term, table) for term in terms}
-    sums = [nw.col(name).sum() for name in (*names, *columns) if name in wanted]
+    sums = [nw.col("_cf_n").count().alias("_cf_len")]
+    sums += [nw.col(name).sum() for name in (*names, *columns) if name in wanted]
     if "_cf_other" in names:
         sums += [
             nw.col("_cf_other").min().alias("_cf_other_min"),
             nw.col("_cf_other").max().alias("_cf_other_max"),
         ]
-    return rows.group_by(*table.group_columns, _BIN).agg(nw.col("_cf_n").count().alias("_cf_len"), *sums)
+    keys = [*table.group_columns, *([] if bins is None else [_BIN])]
+    # without keys plain sums are several times faster than those of one group
+    cells = rows.group_by(*keys).agg(*sums) if keys else rows.select(*sums).filter(nw.col("_cf_len") > 0)
+    return cells if bins is not None else cells.with_columns(nw.lit(0, nw.Int32).alias(_BIN))
 
 
 def read_groups(table: Table, cells: nw.DataFrame[Any], terms: Sequence[str]) -> Groups:
@@ -142,24 +145,36 @@ def _summed(term: str, table: Table) -> str:
     return f"_cf_t_{term}"
 
 
-def _chance(clip: float | None) -> nw.Expr:
+def _of_logits(table: Table, clip: float | None) -> bool:
+    """Return whether the log loss comes from logits; clipping is done to probabilities."""
+    return table.has_logits and clip is None
+
+
+def _chance(clip: float | None, *, of_logits: bool) -> nw.Expr:
+    """Return the probability given to what happened."""
     score = nw.col("_cf_p")
     if clip is not None:
         score = nw.when(nw.col("_cf_n") == 1.0).then(score.clip(clip, 1.0 - clip)).otherwise(0.0)
-    return nw.when(nw.col("_cf_y") == 1.0).then(score).otherwise(1.0 - score)
+    rest = 1.0 - score
+    if of_logits:  # p = 1 / (1 + exp(-z)) and 1 - p = exp(-z) p, which is not rounded to 0
+        logit = nw.col("_cf_z")
+        rest = nw.when(logit > 0.0).then((logit.abs() * -1.0).exp() * score).otherwise(rest)
+    return nw.when(nw.col("_cf_y") == 1.0).then(score).otherwise(rest)
 
 
 def _row(table: Table, clip: float | None) -> Row:
     chance = nw.col("_cf_chance")
-    if table.has_logits and clip is None:
-        chance, surprise = _logit_surprise()
+    if _of_logits(table, clip):
+        possible, surprise = _logit_surprise()
     else:
-        surprise = nw.when(chance > 0.0).then(chance).otherwise(1.0).log() * -1.0
+        possible = chance > 0.0
+        surprise = nw.when(possible).then(chance).otherwise(1.0).log() * -1.0
     return Row(
         used=nw.col("_cf_n"),
         score=nw.col("_cf_p"),
         label=nw.col("_cf_y"),
         chance=chance,
+        possible=possible,
         surprise=surprise,
         weight=nw.col("_cf_w") if table.weighted else None,
         frequency=table.roles.weight_kind == "frequency",
@@ -168,11 +183,14 @@ def _row(table: Table, clip: float | None) -> Row:
 
 
 def _logit_surprise() -> tuple[nw.Expr, nw.Expr]:
-    """Return the log loss from the logit itself: finite where the probability has long rounded to 0 or 1."""
+    """Return where the log loss is finite, and the log loss from the logit itself.
+
+    It is finite where the probability has long rounded to 0 or 1.
+    """
     logit = nw.col("_cf_z")
     against = nw.when(nw.col("_cf_y") == 1.0).then(logit * -1.0).otherwise(logit)
-    possible = nw.when(against < float("inf")).then(1.0).otherwise(0.0)
-    finite = nw.when(against < float("inf")).then(against).otherwise(0.0)
+    possible = against < float("inf")
+    finite = nw.when(possible).then(against).otherwise(0.0)
     loss = ((finite.abs() * -1.0).exp() + 1.0).log() + nw.when(finite > 0.0).then(finite).otherwise(0.0)
     return possible, loss * nw.col("_cf_n")
 

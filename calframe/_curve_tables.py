@@ -12,7 +12,7 @@ import numpy as np
 from calframe._binning import BinChoice, Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame
-from calframe._kernels._binned import effective_rows
+from calframe._kernels._binned import effective_rows, sizes_of
 from calframe._kernels._equal_mass import EqualMass, equal_mass
 from calframe._kernels._intervals import normal_quantile, rate_interval
 from calframe._kernels._isotonic import blocks
@@ -147,7 +147,7 @@ def _equal_mass_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
 
 
 def _owner(bins: EqualMass) -> Ints:
-    return np.repeat(np.arange(len(bins.starts)), np.diff(np.append(bins.starts, len(bins.bin))))
+    return np.repeat(np.arange(len(bins.starts)), sizes_of(bins.starts, len(bins.bin)))
 
 
 def _isotonic_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
@@ -193,8 +193,8 @@ def _loess_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
     bounds = np.searchsorted(owner, np.arange(len(tally) + 1))
     for i in range(len(tally)):  # every segment has vertices of its own
         here, part = slice(bounds[i], bounds[i + 1]), tally.part(i, i + 1)
-        value, _error, low, high = loess_curve(part, at[here], drawn.level)
-        _value, error, _low, _high = loess_curve(right.part(i, i + 1), at[here], drawn.level)
+        value, _error, low, high = loess_curve(part, at[here], level=drawn.level)
+        _value, error, _low, _high = loess_curve(right.part(i, i + 1), at[here], level=drawn.level)
         found[:, here] = value, low, high, error
     half = normal_quantile(drawn.level) * found[3]
     ends = np.clip(found[1], 0.0, 1.0), np.clip(found[2], 0.0, 1.0)

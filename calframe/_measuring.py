@@ -12,6 +12,7 @@ import numpy as np
 from calframe._binning import BinChoice
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column
+from calframe._kernels._binned import sizes_of
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._reading import Matrix, by_width, read_matrix, read_tallies
@@ -147,7 +148,7 @@ def measured_rows(table: Table, rows: nw.LazyFrame[Any], request: Request) -> tu
                 _put_equal_mass(found, request, segments, tally)
     if table.has_logits and ranks:
         for segments, tally in read_tallies(table, rows, groups, by_logit=True):
-            found.put(request, ranks, segments, Tallied(tally=tally, options=request.options))
+            found.put(request, ranks, segments, Tallied(tally=tally, is_logit=True, options=request.options))
     if request.reading("vectors"):
         for narrow, some in by_width(table, rows):
             _put_vectors(found, request, read_matrix(table, some, groups), narrow=narrow)
@@ -178,10 +179,10 @@ def _gaps_of(found: Measured, request: Request) -> list[tuple[str, Any]]:
     without = [metric.name for metric in request.asked if request.level is not None and metric.interval is None]
     if without:
         said.append((f"no interval for {', '.join(without)}", np.ones_like(values[without[0]])))
-    with_ends = [metric.name for metric in request.asked if request.level is not None and metric.interval is not None]
-    for name in with_ends:
-        missing = np.isnan(found.values[f"{name}_low"]) & ~values[name]
-        said.append((f"no interval for {name} with so few rows", missing))
+    with_ends = [metric for metric in request.asked if request.level is not None and metric.interval is not None]
+    for metric in with_ends:
+        missing = np.isnan(found.values[f"{metric.name}_low"]) & ~values[metric.name]
+        said.append((f"no interval for {metric.name}: it needs {metric.interval_needs}", missing))
     return said
 
 
@@ -194,7 +195,7 @@ def _put_equal_mass(found: Measured, request: Request, segments: Ints, tally: Ta
     bins = equal_mass(tally, request.choice.quantiles)
     sample = Cells(starts=bins.starts, sums=bins.sums, options=request.options)
     found.put(request, request.reading("bins"), segments, sample)
-    filled = np.diff(np.append(bins.starts, len(bins.bin)))
+    filled = sizes_of(bins.starts, len(bins.bin))
     fewer = np.flatnonzero(filled < bins.asked)
     if len(fewer):
         counts = [(filled[i], bins.asked[i]) for i in fewer]

@@ -89,6 +89,7 @@ def read_tallies(
         segments=len(groups),
         weight=weight,
         squared=None if weight is None else _squared(table, weight),
+        sort=lambda keys: pl.Series(keys).sort().to_numpy(),
     )
 
 

@@ -148,13 +148,13 @@ def _sums_tried(terms: Mapping[str, Term]) -> dict[str, Floats]:
     table = nw.from_native(pl.DataFrame(_TRIED))
     chance = nw.when(nw.col("label") == 1.0).then(nw.col("score")).otherwise(1.0 - nw.col("score"))
     score, label = nw.col("score"), nw.col("label")
-    surprise = chance.log() * -1.0
     row = Row(
         used=nw.col("used"),
         score=score,
         label=label,
         chance=chance,
-        surprise=surprise,
+        possible=chance > 0.0,
+        surprise=chance.log() * -1.0,
         weight=None,
         frequency=False,
     )

@@ -92,9 +92,12 @@ class Tallied(Sample):
     ----------
     tally : Tally
         At distinct scores; for a metric that reads ranks, at distinct values of the raw column.
+    is_logit : bool
+        Whether those are logits rather than probabilities.
     """
 
     tally: Tally
+    is_logit: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -135,8 +138,10 @@ class Row:
         1 for a row that is used, else 0.
     score, label : narwhals.Expr
         Probability and 0/1 label; both 0 for a row that is not used.
-    chance, surprise : narwhals.Expr
-        Probability given to what happened, and the log loss of the row where it is finite (else 0).
+    chance : narwhals.Expr
+        Probability given to what happened.
+    possible, surprise : narwhals.Expr
+        Whether the log loss of the row is finite, and the log loss where it is (else 0).
     weight : narwhals.Expr or None
         Row weight; None where every row counts once.
     frequency : bool
@@ -149,6 +154,7 @@ class Row:
     score: nw.Expr
     label: nw.Expr
     chance: nw.Expr
+    possible: nw.Expr
     surprise: nw.Expr
     weight: nw.Expr | None
     frequency: bool
@@ -195,6 +201,8 @@ class Metric:
         A sample and a confidence level to the ends of an interval; None where no honest one is known.
     interval_terms : tuple of str
         What the interval reads besides.
+    interval_needs : str
+        What it takes where a segment has a value and no interval.
     posterior : bool
         Whether it needs the true probabilities.
     formula, source : str
@@ -218,6 +226,7 @@ class Metric:
     undefined: str = ""
     interval: Callable[[Any, float], tuple[Floats, Floats]] | None = None
     interval_terms: tuple[str, ...] = ()
+    interval_needs: str = "more rows"
     posterior: bool = False
     formula: str = ""
     source: str = ""

@@ -14,7 +14,7 @@ from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import declared_categories, empty_categories, keys_as_text, warn_empty_categories
 from calframe._curve_tables import bin_columns
-from calframe._kernels._binned import segment_sum
+from calframe._kernels._binned import segment_sum, sizes_of
 from calframe._kernels._intervals import score_test
 from calframe._kernels._null import chance_gap, chance_spread, error_quantile
 from calframe._kernels._ranked import quantile_bins
@@ -66,7 +66,7 @@ class Part:
 
     def segment(self) -> Ints:
         """Return the segment of each cell."""
-        sizes = np.diff(np.append(self.cells.starts, len(self.bin)))
+        sizes = sizes_of(self.cells.starts, len(self.bin))
         return np.repeat(np.arange(len(self.names)), sizes)
 
 
@@ -299,7 +299,7 @@ def _in_declared_order(part: Part, table: Table) -> Part:
 
 
 def _reordered(part: Part, order: Ints) -> Part:
-    sizes = np.diff(np.append(part.cells.starts, len(part.bin)))
+    sizes = sizes_of(part.cells.starts, len(part.bin))
     cells = np.concatenate([np.arange(part.cells.starts[i], part.cells.starts[i] + sizes[i]) for i in order])
     starts = np.append(0, np.cumsum(sizes[order])[:-1]).astype(np.int64)
     return Part(

@@ -51,7 +51,7 @@ TERMS: Mapping[str, Term] = {
     "right": lambda row: row.times(nw.when(_right_side(row)).then(row.used).otherwise(0.0)),
     "surprise": lambda row: row.times(row.surprise),
     "surprise_square": lambda row: row.times(row.surprise * row.surprise),
-    "impossible": lambda row: nw.when(row.chance <= 0.0).then(1.0).otherwise(0.0),
+    "impossible": lambda row: nw.when(row.possible).then(0.0).otherwise(1.0),
     "positive_square": lambda row: row.times((1.0 - row.score) * (1.0 - row.score) * row.label),
     "positive_fourth": lambda row: row.times((1.0 - row.score) ** 4 * row.label),
     "wq": lambda row: row.times(_posterior(row)),

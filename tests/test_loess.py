@@ -372,10 +372,10 @@ def test_merged_scores_stay_close(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------- the curve
 def test_the_curve_is_the_fit() -> None:
     tally = tally_of(*small_table())
-    value, _, _, _ = loess_curve(tally, tally.score, 0.9)
+    value, _, _, _ = loess_curve(tally, tally.score, level=0.9)
     np.testing.assert_allclose(value, loess(tally), rtol=1e-12)
     at = np.array([-0.01, 0.0, 0.123, 0.5, 1.0, 1.01, np.nan])
-    value, error, low, high = loess_curve(tally, at, 0.9)
+    value, error, low, high = loess_curve(tally, at, level=0.9)
     assert np.isnan([value, error, low, high]).tolist() == [[True, False, False, False, False, True, True]] * 4
     np.testing.assert_allclose(value[1:5], loess_by_rows(*small_table(), at[1:5]), atol=1e-10)
 
@@ -393,6 +393,6 @@ def test_the_error_of_the_curve(*, weighted: bool) -> None:
     rate = np.clip(loess_by_rows(x, y, score), 0, 1)
     share = np.stack([loess_by_rows(x, (own == row).astype(float), at) for row in range(80)])
     expected = np.sqrt((share**2 * (rate * (1 - rate))[:, None]).sum(axis=0))
-    value, error, low, high = loess_curve(tally_of(score, label, weight), at, 0.95)
+    value, error, low, high = loess_curve(tally_of(score, label, weight), at, level=0.95)
     np.testing.assert_allclose(error, expected, rtol=1e-9)
     np.testing.assert_allclose([value - low, high - value], [1.959963984540054 * error] * 2, rtol=1e-9)

@@ -107,7 +107,7 @@ def test_segments_of_other_scales_leave_no_rounding(scale: float) -> None:
     rng = np.random.default_rng(2)
     tables = [rows_of(rng.random(30).round(1), rng.integers(0, 2, 30), rng.exponential(size=30)) for _ in range(3)]
     mixed = [tables[0], [(s, y, w * scale) for s, y, w in tables[1]], tables[2]]
-    for kernel in (auc, lambda tally: auc_interval(tally, 0.9)[0], lambda tally: ecce(tally).range):
+    for kernel in (auc, lambda tally: auc_interval(tally, level=0.9)[0], lambda tally: ecce(tally).range):
         np.testing.assert_allclose(kernel(tallied(*mixed)), kernel(tallied(*tables)), rtol=1e-12)
         np.testing.assert_allclose(kernel(tallied(*mixed)), [kernel(tallied(each))[0] for each in mixed], rtol=1e-13)
 
@@ -139,7 +139,7 @@ def few(rows: list[Row]) -> bool:
 @settings(properties, max_examples=30)
 @given(SEGMENTS, st.sampled_from([0.5, 0.95]))
 def test_interval_has_delongs_variance(segments: list[list[Row]], level: float) -> None:
-    low, high = auc_interval(tallied(*segments), level)
+    low, high = auc_interval(tallied(*segments), level=level)
     assert ((low <= high) | np.isnan(low)).all()
     for rows, ends in zip(segments, zip(low, high, strict=True), strict=True):
         area, variance = auc_defined(rows), delong_defined(rows)
@@ -156,17 +156,17 @@ def test_interval_of_the_reference(reference_folder: Path) -> None:
     assert len(entries) >= 27
     for entry, columns in entries:
         tally = tally_of_columns(*columns)
-        low, high = auc_interval(tally, 0.95)
+        low, high = auc_interval(tally, level=0.95)
         found = [low[0], auc(tally)[0], high[0]]
         np.testing.assert_allclose(found, entry["value"], rtol=1e-9, atol=1e-9, err_msg=entry["id"])
 
 
 def test_counts_as_weights_are_rows_in_intervals() -> None:
     rows = rows_of([0.1, 0.4, 0.4, 0.6, 0.9], [0, 1, 0, 0, 1], [3, 2, 1, 2, 4])
-    found = auc_interval(tallied(rows, counts=True), 0.9)
-    np.testing.assert_allclose(found, auc_interval(tallied(twice(rows)), 0.9), rtol=1e-13)
+    found = auc_interval(tallied(rows, counts=True), level=0.9)
+    np.testing.assert_allclose(found, auc_interval(tallied(twice(rows)), level=0.9), rtol=1e-13)
     # as importance weights they say less
-    assert auc_interval(tallied(rows), 0.9)[0] < found[0]
+    assert auc_interval(tallied(rows), level=0.9)[0] < found[0]
 
 
 @pytest.mark.parametrize("positives", [1, 2, 5, 40])
@@ -178,14 +178,14 @@ def test_separated_classes_leave_room(positives: int, negatives: int, level: flo
     edge = stats.beta.ppf((1 - level) / 2, k, 1)
     score = np.arange(positives + negatives) / 1000
     label = np.arange(positives + negatives) >= negatives
-    low, high = auc_interval(tallied(rows_of(score, label), rows_of(score, 1 - label)), level)
+    low, high = auc_interval(tallied(rows_of(score, label), rows_of(score, 1 - label)), level=level)
     np.testing.assert_allclose(low, [edge, 0.0], rtol=1e-12)
     np.testing.assert_allclose(high, [1.0, 1.0 - edge], rtol=1e-12)
 
 
 def test_separated_classes_of_odd_weights_leave_room() -> None:
     weight = [0.1, 0.7, 0.3, 0.7, 0.1, 0.3]
-    low, high = auc_interval(tallied(rows_of(np.arange(6), [0, 0, 0, 1, 1, 1], weight)), 0.95)
+    low, high = auc_interval(tallied(rows_of(np.arange(6), [0, 0, 0, 1, 1, 1], weight)), level=0.95)
     effective = 1.1**2 / (0.01 + 0.49 + 0.09)
     assert low[0] == pytest.approx(0.025 ** (1 / effective), rel=1e-12)
     assert high[0] == 1.0
@@ -195,7 +195,7 @@ def test_tables_whose_width_is_0_as_in_proc() -> None:
     hard = rows_of([0, 0, 1, 1, 1], [0, 0, 1, 1, 1])
     wrong = rows_of([0, 0, 1, 1, 1], [1, 1, 0, 0, 0])
     constant = rows_of([0.3] * 5, [0, 0, 1, 1, 1])
-    low, high = auc_interval(tallied(hard, wrong, constant), 0.95)
+    low, high = auc_interval(tallied(hard, wrong, constant), level=0.95)
     assert (low.tolist(), high.tolist()) == ([1.0, 0.0, 0.5], [1.0, 0.0, 0.5])
 
 
@@ -204,7 +204,7 @@ def test_one_row_of_a_class_says_little() -> None:
     def beyond(a: float) -> float:
         return 0.75 * math.log(0.75 / a) + 0.25 * math.log(0.25 / (1 - a)) - math.log(40)
 
-    found = auc_interval(tallied(rows_of([1, 2, 3, 3.5, 5], [0, 0, 0, 1, 0])), 0.95)
+    found = auc_interval(tallied(rows_of([1, 2, 3, 3.5, 5], [0, 0, 0, 1, 0])), level=0.95)
     expected = brentq(beyond, 1e-9, 0.75, xtol=1e-15), brentq(beyond, 0.75, 1 - 1e-12, xtol=1e-15)
     np.testing.assert_allclose([each[0] for each in found], expected, rtol=1e-9)
 
@@ -222,7 +222,7 @@ def test_one_row_of_a_class_is_covered(
         labels = [1] * counts[0] + [0] * counts[1]
         samples.append(rows_of(drawn, labels))
         chance.append(math.prod((ones if y else zeros)[s] for s, y in zip(drawn, labels, strict=True)))
-    low, high = auc_interval(tallied(*samples), 0.95)
+    low, high = auc_interval(tallied(*samples), level=0.95)
     assert math.fsum(chance) == pytest.approx(1.0)
     assert np.array(chance) @ ((low <= true) & (true <= high)) >= 0.95
 
@@ -232,7 +232,7 @@ def test_the_bound_for_separated_classes_holds_where_it_is_tight(true: float) ->
     # a positive is above all negatives with chance `true`, else below all: all above has chance true^k
     for k in (1, 2, 5, 20):
         score = np.arange(k + 30) + 0.5
-        low, _ = auc_interval(tallied(rows_of(score, score > 30)), 0.95)
+        low, _ = auc_interval(tallied(rows_of(score, score > 30)), level=0.95)
         assert true >= low[0] or true**k <= 0.025 * (1 + 1e-9)
 
 

@@ -94,7 +94,6 @@ def test_several_models(make: Maker) -> None:
     same(values, {"model": ["p", "q"], "absolute_error": [1.625 / 5, (0 + 0.5 + 0 + 0.5 + 0.75) / 5]})
 
 
-@pytest.mark.xfail(reason="of logits row.chance is a flag, not a probability", strict=True)
 def test_logits_are_probabilities_to_it(make: Maker) -> None:
     absolute_error()
     calframe.register_metric("chance", lambda row: row.chance, summary="probability of what happened")

@@ -45,11 +45,13 @@ SQUARED = {"w2", "w2_square", "w2_variance"}
 
 
 def row(*, weighted: bool) -> Row:
+    chance = nw.when(nw.col("y") == 1.0).then(nw.col("p")).otherwise(1.0 - nw.col("p"))
     return Row(
         used=nw.col("n"),
         score=nw.col("p"),
         label=nw.col("y"),
-        chance=nw.when(nw.col("y") == 1.0).then(nw.col("p")).otherwise(1.0 - nw.col("p")),
+        chance=chance,
+        possible=chance > 0.0,
         surprise=nw.col("n") * 0.5,
         weight=nw.col("w") if weighted else None,
         frequency=False,

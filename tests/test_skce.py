@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from scipy import stats
 from scipy.spatial.distance import pdist
 
-from calframe._kernels._skce import ALL_PAIRS, skce, skce_interval, skce_with_error
+from calframe._kernels._skce import ALL_PAIRS, skce_with_error
+from calframe._kernels._vectors import Vectors
 from tests._vector_definitions import distance, pair_value
 from tests._vector_definitions import skce as by_definition
 from tests._vector_rows import Row, drawn_rows, golden_binary, vectors_of, vectors_of_rows
@@ -22,6 +23,10 @@ from tests._vector_rows import Row, drawn_rows, golden_binary, vectors_of, vecto
 
 def close(found: Any, expected: Any, *, rtol: float = 1e-10, atol: float = 1e-13) -> None:
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+
+
+def skce(vectors: Vectors, *, bandwidth: float | None = None) -> np.ndarray:
+    return skce_with_error(vectors, bandwidth=bandwidth)[0]
 
 
 def drawn(n: int, classes: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -180,8 +185,6 @@ def test_blocks_by_the_definition(n: int, block: int) -> None:
     value, error = skce_with_error(vectors_of(scores, label), block=block)
     close(value, [np.mean(values)], rtol=1e-9)
     close(error, [np.std(values, ddof=1) / math.sqrt(len(values))], rtol=1e-9)
-    low, high = skce_interval(vectors_of(scores, label), level=0.9, block=block)
-    close([low[0], high[0]], stats.norm(value[0], error[0]).interval(0.9))
 
 
 def test_blocks_weigh_pairs_by_the_product_of_weights() -> None:
@@ -221,19 +224,19 @@ def test_calibrated_scores_have_mean_zero() -> None:
     assert (found < 0).mean() > 0.3  # unbiased, so not clipped
 
 
-def test_the_interval_of_blocks_covers() -> None:
+def test_the_normal_interval_of_blocks_covers() -> None:
     scores, label = drawn(2002 * 300, 3, seed=8)
     vectors = vectors_of(scores, label, segment=np.repeat(np.arange(300), 2002))
-    low, high = skce_interval(vectors, level=0.9, bandwidth=0.5)
-    covered = int(np.sum((low <= 0) & (high >= 0)))
+    value, error = skce_with_error(vectors, bandwidth=0.5)
+    covered = int(np.sum(np.abs(value) <= stats.norm.ppf(0.95) * error))
     assert stats.binomtest(covered, 300, 0.9).pvalue > 0.001
 
 
 def test_scores_that_are_wrong_stand_out() -> None:
     scores, label = drawn(3000, 3, seed=9)
     sharper = scores**3 / (scores**3).sum(axis=1, keepdims=True)
-    low, _ = skce_interval(vectors_of(sharper, label), level=0.999, block=50)
-    assert low[0] > 0
+    value, error = skce_with_error(vectors_of(sharper, label), block=50)
+    assert value[0] > stats.norm.ppf(0.9995) * error[0]
     assert skce(vectors_of(sharper[:500], label[:500]))[0] > 10 * abs(skce(vectors_of(scores[:500], label[:500]))[0])
 
 

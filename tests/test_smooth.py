@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from calframe._kernels._kernel_curve import KernelMeans, kernel_means
 from calframe._kernels._smooth import (
     GRIDS,
-    kernel_curve,
     mean_absolute,
     residual_grid,
     smooth_error,
@@ -250,31 +251,59 @@ def test_chunks_and_grids_of_many_segments_are_those_of_each() -> None:
 
 
 # ---------------------------------------------------------------- the curve
-@pytest.mark.parametrize("sigma", [0.02, 0.07, 0.4])
-def test_the_curve_is_a_ratio_of_kernel_sums(sigma: float) -> None:
-    segments = [drawn(30, 1, weights=True), drawn(4, 2, digits=1)]
-    at = np.array([0.0, 0.03, 0.31, 0.5, 0.86, 1.0])
-    rate, density = kernel_curve(tallied(*segments), at, np.array([sigma, 2.0 * sigma]))
-    for i, rows in enumerate(segments):
-        score, label, weight = np.array(rows).T
-        kernels = kernel(at, score, sigma * (i + 1)) * weight
-        near = kernels.sum(axis=1) > 1e-4
-        assert near.any()
-        assert density[i] == pytest.approx(kernels.sum(axis=1) / weight.sum(), abs=1e-2, rel=1e-2)
-        assert rate[i, near] == pytest.approx((kernels @ label)[near] / kernels.sum(axis=1)[near], abs=2e-3)
+def height(sigma: float) -> float:
+    """The density at the middle of a Gaussian: `kernel` has it, the kernel of the curve is 1 there."""
+    return 1.0 / (sigma * math.sqrt(2.0 * math.pi))
+
+
+def means_by_definition(rows: Sequence[Row], at: Floats, sigma: float) -> KernelMeans:
+    score, label, weight = np.array(rows, dtype=np.float64).T
+    each = kernel(at, score, sigma) / height(sigma) * weight
+    total, squares = each.sum(axis=1), each * each
+    return KernelMeans(
+        weight=total,
+        rate=each @ label / total,
+        score=each @ score / total,
+        squared=squares.sum(axis=1),
+        squared_variance=squares @ (score * (1 - score)),
+    )
+
+
+def test_the_curve_is_a_ratio_of_kernel_sums() -> None:
+    segments = [drawn(30, 1, weights=True), drawn(4, 2, digits=1), drawn(900, 3, digits=2, weights=True)]
+    at, tally = np.array([0.0, 0.03, 0.31, 0.5, 0.86, 1.0]), tallied(*segments)
+    found = kernel_means(tally, np.repeat(np.arange(3), len(at)), np.tile(at, 3))
+    for i, sigma in enumerate(smooth_error(tally)[1]):
+        expected = asdict(means_by_definition(segments[i], at, sigma))
+        for name, values in asdict(found).items():
+            assert values[i * len(at) : (i + 1) * len(at)] == pytest.approx(expected[name], rel=1e-9), name
+
+
+def test_the_curve_of_many_scores_joins_the_nearest() -> None:
+    rows, at = drawn(20_000, 6, weights=True), np.array([0.0, 0.2, 0.51, 0.9])
+    tally = tallied(rows)
+    assert len(tally.score) > 2**13
+    sigma = float(smooth_error(tally)[1][0])
+    found, expected = kernel_means(tally, np.zeros(4, dtype=np.int64), at), means_by_definition(rows, at, sigma)
+    # a score is moved to the mean of its cell, by 2^-13 at most, so that only the second order of the kernel is left
+    exact = (2**-13 / sigma) ** 2
+    assert found.rate == pytest.approx(expected.rate, abs=exact)
+    assert found.score == pytest.approx(expected.score, abs=exact)
+    assert found.weight == pytest.approx(expected.weight, rel=exact)
 
 
 def test_there_is_no_rate_far_from_every_score() -> None:
-    rate, density = kernel_curve(tallied(rows_of([0.2, 0.8], [1, 0])), np.array([0.2, 0.5, 0.79]), np.array([0.04]))
-    # .5 is 7.5 bandwidths away from both; .2 and .79 see one score each
-    assert rate[0] == pytest.approx([1.0, np.nan, 0.0], abs=1e-9, nan_ok=True)
-    assert density[0, 1] < 1e-9
+    # one of five is positive at .2, so the bandwidth is the least one, and .5 is 300 of it away
+    tally = tallied(rows_of([0.2] * 5, [1, 0, 0, 0, 0]))
+    means = kernel_means(tally, np.zeros(2, dtype=np.int64), np.array([0.2, 0.5]))
+    assert means.rate == pytest.approx([0.2, np.nan], nan_ok=True)
+    assert means.weight.tolist() == [5.0, 0.0]
 
 
 def test_the_density_adds_up_to_one() -> None:
-    at = (np.arange(2000) + 0.5) / 2000
-    _, density = kernel_curve(tallied(drawn(25, 5)), at, np.array([0.03]))
-    assert density.mean() == pytest.approx(1.0, abs=1e-9)
+    at, tally = (np.arange(2000) + 0.5) / 2000, tallied(drawn(25, 5))
+    density = kernel_means(tally, np.zeros(2000, dtype=np.int64), at).weight * height(float(smooth_error(tally)[1][0]))
+    assert density.mean() / 25 == pytest.approx(1.0, abs=1e-9)
 
 
 # ---------------------------------------------------------------- the interval

@@ -151,7 +151,6 @@ def test_ranks_are_those_of_the_raw_column(make: Maker) -> None:
     assert value(make, rounded, "auc") == 0.75
 
 
-@pytest.mark.xfail(reason="aurc ranks by the rounded probability of a logit", strict=True)
 def test_confidence_is_that_of_the_raw_column(make: Maker) -> None:
     table = {"y": [0, 0, 1, 1], "p": [20.0, 38.0, 40.0, 45.0]}
     # most confident first 45 and 40, right, then 38 and 20, wrong: (0 + 0 + 1/3 + 1/2) / 4

@@ -1,10 +1,87 @@
-"""Errors over score bins, from the sums of each cell."""
+"""Cells in segments, one flat array: sums, runs and spreads over them, and the errors of score bins."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
-from calframe._typing import Floats, Ints
+import numpy as np
+from numpy.typing import NDArray
+
+from calframe._typing import Bools, Floats, Ints
+
+T = TypeVar("T", bound=np.generic)
+
+
+def sizes_of(starts: Ints, cells: int) -> Ints:
+    """Return the number of cells of each segment, of so many cells."""
+    return np.diff(np.append(starts, cells))
+
+
+def starts_of(sizes: Ints) -> Ints:
+    """Return the first cell of each segment, from the numbers of their cells."""
+    return np.cumsum(sizes) - sizes
+
+
+def last_cells(starts: Ints, cells: int) -> Ints:
+    """Return the last cell of each segment, of so many cells."""
+    return np.append(starts[1:], cells) - 1
+
+
+def spread(values: NDArray[T], starts: Ints, cells: int) -> NDArray[T]:
+    """Return the value of its segment for each cell.
+
+    Examples
+    --------
+    >>> spread(np.array([0.5, 0.7]), np.array([0, 2]), 3)
+    array([0.5, 0.5, 0.7])
+    """
+    return np.repeat(values, sizes_of(starts, cells))
+
+
+def ranges(first: Ints, sizes: Ints) -> Ints:
+    """Return ``first, first + 1, ...``, so many of each, one range after the other.
+
+    Examples
+    --------
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    return np.repeat(first - starts_of(sizes), sizes) + np.arange(sizes.sum())
+
+
+def changes(values: NDArray[Any]) -> Bools:
+    """Return which values differ from the one before; the first does."""
+    return np.append(True, values[1:] != values[:-1])
+
+
+def run_starts(values: NDArray[Any], starts: Ints) -> Ints:
+    """Return where runs of equal values begin; a run ends with its segment.
+
+    Examples
+    --------
+    >>> run_starts(np.array([1, 1, 2, 2]), np.array([0, 3]))
+    array([0, 2, 3])
+    """
+    new = changes(values)
+    new[starts] = True
+    return np.flatnonzero(new)
+
+
+def chunk_bounds(starts: Ints, cells: int, most: int) -> Iterator[tuple[int, int]]:
+    """Give ranges of whole segments of together at most `most` cells, or of one segment that alone has more.
+
+    Examples
+    --------
+    >>> list(chunk_bounds(np.array([0, 2, 3, 9]), 10, 3))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    first, bounds = 0, np.append(starts, cells)
+    while first < len(starts):
+        last = int(np.searchsorted(bounds, bounds[first] + most, side="right")) - 1
+        last = min(max(last, first + 1), len(starts))
+        yield first, last
+        first = last
 
 
 def segment_sum(values: Floats, starts: Ints) -> Floats:
@@ -16,6 +93,11 @@ def segment_sum(values: Floats, starts: Ints) -> Floats:
     array([3., 3.])
     """
     return np.add.reduceat(values, starts)
+
+
+def segment_count(marked: Bools, starts: Ints) -> Ints:
+    """Return the number of cells marked in each segment."""
+    return np.add.reduceat(marked, starts, dtype=np.int64)
 
 
 def segment_max(values: Floats, starts: Ints) -> Floats:
@@ -42,7 +124,7 @@ def running_sum(values: Floats, starts: Ints) -> Floats:
     left = np.zeros(len(starts))
     left[1:] = path[starts[1:] - 1] - before
     if left.any():
-        path -= np.repeat(left, np.diff(np.append(starts, len(values))))
+        path -= spread(left, starts, len(values))
     return path
 
 

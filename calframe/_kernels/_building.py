@@ -6,16 +6,22 @@ Sorting such numbers in place is faster than sorting rows by two columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calframe._kernels._binned import changes, run_starts, sizes_of, starts_of
 from calframe._kernels._tally import CHUNK, Tally
 from calframe._typing import Floats, Ints
 
+Keys: TypeAlias = NDArray[np.uint64]
+Sort: TypeAlias = Callable[[Keys], Keys]
+
 _SHORT = 2**16  # codes below it are sorted by radix
 _FEW_ROWS = 48  # segments smaller than this are not worth a call of sort each
+_MANY_ROWS = 2**11  # segments larger than this are sorted by the function that is handed in
 
 
 def tallies(
@@ -27,6 +33,7 @@ def tallies(
     weight: Floats | None = None,
     squared: Floats | None = None,
     chunk: int = CHUNK,
+    sort: Sort = np.sort,
 ) -> Iterator[tuple[Ints, Tally]]:
     """Give the tallies of whole segments, about `chunk` rows at a time, with the numbers of their segments.
 
@@ -44,6 +51,8 @@ def tallies(
         Positive weights, and what variances sum in their place (by default their squares).
     chunk : int
         Rows that are worked on at a time; a larger segment stays whole.
+    sort : callable
+        Returns many numbers in ascending order. Some libraries do that faster than NumPy.
 
     Examples
     --------
@@ -60,7 +69,7 @@ def tallies(
         packed = _packed(score, label)
         keys = packed if order is None else packed[order]
         for present, sizes, cut in _chunks(counts, chunk):
-            yield present, _of_keys(keys[cut], sizes)
+            yield present, _of_keys(keys[cut], sizes, sort)
         return
     weight = np.ones_like(score) if weight is None else weight
     squared = weight * weight if squared is None else squared
@@ -111,7 +120,7 @@ def tally_of_sums(codes: Ints, score: Floats, sums: Mapping[str, Floats]) -> tup
     """
     order = np.lexsort((score, codes))
     codes = codes[order]
-    starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])) if len(codes) else np.zeros(0, dtype=np.int64)
+    starts = np.flatnonzero(changes(codes)) if len(codes) else np.zeros(0, dtype=np.int64)
     sorted_sums = {name: values[order] for name, values in sums.items()}
     return Tally(starts=starts, score=score[order] + 0.0, **sorted_sums), codes[starts]
 
@@ -132,7 +141,7 @@ def _in_unit_interval(score: Floats) -> bool:
     return bool(score.min() >= 0.0 and score.max() <= 1.0)
 
 
-def _packed(score: Floats, label: Floats) -> NDArray[np.uint64]:
+def _packed(score: Floats, label: Floats) -> Keys:
     """Return rows as numbers: the bits of the score (62 of them up to 1.0; -0.0 made 0.0), then the label."""
     keys = (score + 0.0).view(np.uint64)
     keys <<= np.uint64(1)
@@ -154,25 +163,28 @@ def _chunks(counts: Ints, chunk: int) -> Iterator[tuple[Ints, Ints, slice]]:
         first = last
 
 
-def _of_keys(keys: NDArray[np.uint64], sizes: Ints) -> Tally:
+def _of_keys(keys: Keys, sizes: Ints, sort: Sort) -> Tally:
     ends = np.cumsum(sizes)
-    segment = np.repeat(np.arange(len(sizes)), sizes)
     if len(keys) >= _FEW_ROWS * len(sizes):
         for begin, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True):
-            keys[begin:end].sort()
+            if end - begin > _MANY_ROWS:
+                keys[begin:end] = sort(keys[begin:end])
+            else:
+                keys[begin:end].sort()
     else:
-        order = np.argsort(keys)
+        order, segment = np.argsort(keys), np.repeat(np.arange(len(sizes)), sizes)
         keys[:] = keys[order[np.argsort(segment[order].astype(np.uint16), kind="stable")]]
     score = keys >> np.uint64(1)
     new = np.empty(len(keys), dtype=np.bool_)
     np.not_equal(score[1:], score[:-1], out=new[1:])
     new[ends - sizes] = True
-    cells = np.flatnonzero(new)
-    rows = np.diff(np.append(cells, len(keys))).astype(np.float64)
     labels = (keys & np.uint64(1)).astype(np.float64)
-    positive = labels if len(cells) == len(keys) else np.add.reduceat(labels, cells)
+    if new.all():
+        return Tally.of_counts(ends - sizes, score.view(np.float64), np.ones(len(keys)), labels)
+    cells = np.flatnonzero(new)
+    rows = sizes_of(cells, len(keys)).astype(np.float64)
     starts = np.searchsorted(cells, ends - sizes)
-    return Tally.of_counts(starts, score[cells].view(np.float64), rows, positive)
+    return Tally.of_counts(starts, score[cells].view(np.float64), rows, np.add.reduceat(labels, cells))
 
 
 def _of_rows(sizes: Ints, score: Floats, label: Floats, weight: Floats, squared: Floats) -> Tally:
@@ -182,15 +194,13 @@ def _of_rows(sizes: Ints, score: Floats, label: Floats, weight: Floats, squared:
     if len(sizes) > 1:
         order = order[np.argsort(segment[order].astype(np.uint16), kind="stable")]
     score, label, weight, squared = score[order], label[order], weight[order], squared[order]
-    first = np.cumsum(sizes) - sizes
-    new = np.append(True, score[1:] != score[:-1])
-    new[first] = True
-    cells = np.flatnonzero(new)
+    first = starts_of(sizes)
+    cells = run_starts(score, first)
     sums = [np.add.reduceat(values, cells) for values in (weight, weight * label, squared, squared * label)]
     return Tally(
         starts=np.searchsorted(cells, first),
         score=score[cells],
-        rows=np.diff(np.append(cells, len(score))).astype(np.float64),
+        rows=sizes_of(cells, len(score)).astype(np.float64),
         weight=sums[0],
         positive=sums[1],
         squared=sums[2],

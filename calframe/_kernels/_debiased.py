@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calframe._kernels._binned import ratio, segment_sum
+from calframe._kernels._binned import ratio, segment_sum, sizes_of
 from calframe._typing import Floats, Ints
 
 _TWO_ROWS = 2.0 - 1e-9  # sums of weights are off by less
@@ -104,7 +104,7 @@ def murphy(weight: Floats, score_sum: Floats, label_sum: Floats, square_loss: Fl
     """
     total = segment_sum(weight, starts)
     rate = ratio(segment_sum(label_sum, starts), total)
-    sizes = np.diff(np.append(starts, len(weight)))
+    sizes = sizes_of(starts, len(weight))
     gap = np.nan_to_num(ratio(score_sum - label_sum, weight))
     apart = np.nan_to_num(ratio(label_sum, weight) - np.repeat(rate, sizes))
     reliability = ratio(segment_sum(weight * gap**2, starts), total)

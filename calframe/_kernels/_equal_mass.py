@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calframe._kernels._binned import last_cells, run_starts, segment_sum
 from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
 from calframe._typing import Floats, Ints
@@ -66,10 +67,7 @@ def equal_mass(tally: Tally, count: int | None) -> EqualMass:
     total = tally.total(tally.weight)
     asked = automatic_count(total) if count is None else np.full(len(tally), count)
     bins = quantile_bins(tally.weight, tally.starts, asked)
-    new = np.append(True, bins[1:] != bins[:-1])
-    new[tally.starts] = True
-    first = np.flatnonzero(new)
-    last = np.append(first[1:], len(bins)) - 1
+    first = run_starts(bins, tally.starts)
     score, weight, positive = tally.score, tally.weight, tally.positive
     spread = score * (1.0 - score)
     terms = {
@@ -87,6 +85,6 @@ def equal_mass(tally: Tally, count: int | None) -> EqualMass:
         bin=bins[first],
         asked=asked,
         lower=score[first],
-        upper=score[last],
-        sums={name: np.add.reduceat(values, first) for name, values in terms.items()},
+        upper=score[last_cells(first, len(bins))],
+        sums={name: segment_sum(values, first) for name, values in terms.items()},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calframe._kernels._binned import segment_max, segment_sum
+from calframe._kernels._binned import last_cells, segment_max, segment_sum, sizes_of
 from calframe._kernels._loess import (
     LEAST_RADIUS,
     SLACK,
@@ -129,7 +129,7 @@ def loess_direct(tally: Tally) -> Floats:
     groups, group = _merged(tally)
     value, _ = local_fits(Neighbours.of(groups), groups.segment, groups.score)
     first = np.repeat(groups.starts, tally.sizes)
-    last = np.repeat(np.append(groups.starts[1:], len(groups.score)) - 1, tally.sizes)
+    last = np.repeat(last_cells(groups.starts, len(groups.score)), tally.sizes)
     left = np.maximum(np.minimum(group - (tally.score < groups.score[group]), last - 1), first)
     return _line(tally.score, groups.score, value, left, np.minimum(left + 1, last))
 
@@ -147,7 +147,7 @@ def _merged(tally: Tally) -> tuple[Tally, Ints]:
     half = _DIRECT // 2
     weights = quantile_bins(tally.weight, tally.starts, np.full(len(tally), half))
     lowest = tally.score[tally.starts]
-    ranges = tally.score[np.append(tally.starts[1:], len(tally.score)) - 1] - lowest
+    ranges = tally.score[last_cells(tally.starts, len(tally.score))] - lowest
     widths = np.floor(half * (tally.score - tally.spread(lowest)) / tally.spread(np.where(ranges > 0, ranges, 1.0)))
     new = (np.diff(weights, prepend=-1) != 0) | (np.diff(widths, prepend=-1.0) != 0)
     new |= np.repeat(tally.sizes <= _DIRECT, tally.sizes)
@@ -233,7 +233,7 @@ def _lines(near: Neighbours, segment: Ints, at: Floats, mass: Floats, ranges: Fl
     value = np.empty(len(at))
     for part in batches(last - first + 1):
         cells, begins = members(first[part], last[part])
-        sizes = np.diff(np.append(begins, len(cells)))
+        sizes = sizes_of(begins, len(cells))
         away = near.tally.score[cells] - np.repeat(at[part], sizes)
         far, limit = np.abs(away), np.repeat(radius[part], sizes)
         kernel = np.where(far <= _CUT * limit, tricube(far / np.maximum(limit, LEAST_RADIUS)), 0.0)

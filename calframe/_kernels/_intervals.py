@@ -47,7 +47,7 @@ def rate_interval(rate: Floats, n: Floats, *, level: float, method: RateInterval
     """
     known = np.isfinite(rate) & (n > 0)
     rate, n = np.where(known, rate, 0.5), np.where(known, n, 1.0)
-    low, high = _METHODS[method](rate, n, level)
+    low, high = _METHODS[method](rate, n, level=level)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
@@ -153,7 +153,7 @@ def sidak_level(level: float, comparisons: int) -> float:
     return float(level ** (1.0 / max(comparisons, 1)))
 
 
-def _wilson(rate: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
+def _wilson(rate: Floats, n: Floats, *, level: float) -> tuple[Floats, Floats]:
     z2 = normal_quantile(level) ** 2
     centre = rate + z2 / (2.0 * n)
     half = np.sqrt(z2 * (rate * (1.0 - rate) / n + z2 / (4.0 * n * n)))
@@ -164,7 +164,7 @@ def _wilson(rate: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
-def _clopper_pearson(rate: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
+def _clopper_pearson(rate: Floats, n: Floats, *, level: float) -> tuple[Floats, Floats]:
     tail, hits = (1.0 - level) / 2.0, rate * n
     misses = n - hits
     low = special.betaincinv(np.maximum(hits, 1e-300), misses + 1.0, tail)
@@ -172,7 +172,7 @@ def _clopper_pearson(rate: Floats, n: Floats, level: float) -> tuple[Floats, Flo
     return np.where(hits <= 0.0, 0.0, low), np.where(misses <= 0.0, 1.0, high)
 
 
-def _jeffreys(rate: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
+def _jeffreys(rate: Floats, n: Floats, *, level: float) -> tuple[Floats, Floats]:
     tail, hits = (1.0 - level) / 2.0, rate * n
     misses = n - hits
     return (

@@ -33,7 +33,7 @@ https://doi.org/10.48550/arXiv.1105.3166
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -41,7 +41,7 @@ import numpy as np
 
 from calframe._kernels import _special as special
 from calframe._kernels._bin_laws import Bins, Law, folded_law, spread_law, square_law
-from calframe._kernels._binned import ratio, segment_sum
+from calframe._kernels._binned import chunk_bounds, ratio, segment_count, segment_sum, starts_of
 from calframe._kernels._intervals import normal_quantile
 from calframe._typing import Bools, Floats, Ints
 
@@ -99,7 +99,8 @@ def absolute_error_interval(
     >>> low.round(3), high.round(3)
     (array([0.   , 0.061]), array([0.229, 0.14 ]))
     """
-    return _interval(folded_law, level, weight, label, squared, starts, centre=score, shares=shares, least=_ALIKE)
+    sums = (weight, label, squared, starts)
+    return _interval(folded_law, *sums, level=level, centre=score, shares=shares, least=_ALIKE)
 
 
 def reliability_interval(
@@ -116,7 +117,7 @@ def reliability_interval(
     >>> low.round(4), high.round(4)
     (array([0.0037]), array([0.0197]))
     """
-    return _interval(square_law, level, weight, label, squared, starts, centre=score)
+    return _interval(square_law, weight, label, squared, starts, level=level, centre=score)
 
 
 def root_mean_square_interval(
@@ -145,37 +146,34 @@ def resolution_interval(weight: Floats, label: Floats, squared: Floats, starts: 
     >>> low.round(4), high.round(4)
     (array([0.0059]), array([0.0151]))
     """
-    low, high = _interval(spread_law, level, weight, label, squared, starts)
-    several = _counts(weight > 0.0, starts) > 1
+    low, high = _interval(spread_law, weight, label, squared, starts, level=level)
+    several = segment_count(weight > 0.0, starts) > 1
     return np.where(several, low, np.nan), np.where(several, high, np.nan)
 
 
 def _interval(
     law_of: LawOf,
-    level: float,
     weight: Floats,
     label: Floats,
     squared: Floats,
     starts: Ints,
     *,
+    level: float,
     centre: Floats | None = None,
     shares: Floats | None = None,
     least: float | None = None,
 ) -> Interval:
     """Return the ends of every segment, found in chunks of whole segments."""
     keep = weight > 0.0
-    count = _counts(keep, starts)
+    count = segment_count(keep, starts)
     there = count > 0
     low, high = np.full((2, len(starts)), np.nan)
     if there.any():
         bins = _bins(weight, label, squared, centre, shares, keep=keep, sizes=count[there])
-        ends = [_both_ends(part, law_of, level, least) for part in _chunks(bins)]
+        parts = (bins.part(*bounds) for bounds in chunk_bounds(bins.starts, len(bins.share), _CHUNK))
+        ends = [_both_ends(part, law_of, least, level=level) for part in parts]
         low[there], high[there] = (np.concatenate(side) for side in zip(*ends, strict=True))
     return low, high
-
-
-def _counts(keep: Bools, starts: Ints) -> Ints:
-    return np.add.reduceat(keep, starts, dtype=np.int64)
 
 
 def _bins(
@@ -189,7 +187,7 @@ def _bins(
     sizes: Ints,
 ) -> Bins:
     """Return the bins with weight; without a centre the rates are compared with that of their segment."""
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     weight, label, squared = weight[keep], label[keep], squared[keep]
     total = segment_sum(weight, starts)
     share = weight if shares is None else shares[keep]
@@ -206,16 +204,7 @@ def _bins(
     )
 
 
-def _chunks(bins: Bins) -> Iterator[Bins]:
-    first, bounds = 0, np.append(bins.starts, len(bins.share))
-    while first < len(bins.starts):
-        last = int(np.searchsorted(bounds, bounds[first] + _CHUNK, side="right")) - 1
-        last = min(max(last, first + 1), len(bins.starts))
-        yield bins.part(first, last)
-        first = last
-
-
-def _both_ends(bins: Bins, law_of: LawOf, level: float, least: float | None) -> Interval:
+def _both_ends(bins: Bins, law_of: LawOf, least: float | None, *, level: float) -> Interval:
     tail = (1.0 - level) / 2.0
     seen, chance = law_of(bins, bins.rate).value, law_of(bins, bins.centre)
     path = _Path(bins=bins, law_of=law_of, furthest=normal_quantile(level))

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import segment_sum
+from calframe._kernels._binned import last_cells, segment_sum, spread
 from calframe._kernels._losses import brier_excess, log_excess
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
@@ -92,7 +92,7 @@ def blocks(tally: Tally) -> Blocks:
         kept = np.flatnonzero(keep)
         first, opens = first[kept], opens[kept]
         weight, positive = segment_sum(weight, kept), segment_sum(positive, kept)
-    last = np.append(first[1:], len(tally.score)) - 1
+    last = last_cells(first, len(tally.score))
     return Blocks(
         starts=np.flatnonzero(opens),
         first_cell=first,
@@ -181,13 +181,13 @@ def corp(tally: Tally, *, fit: Blocks | None = None) -> CorpParts:
     """
     fit = blocks(tally) if fit is None else fit
     total, hits = fit.total(fit.weight), fit.total(fit.positive)
-    misses = tally.weight - tally.positive
+    misses = tally.negative
     rate, rest = hits / total, tally.total(misses) / total
     brier, log = _miscalibration(tally, misses, fit.spread(fit.value))
-    spread, divergence = _discrimination(fit, rate, rest)
+    variance, divergence = _discrimination(fit, rate, rest)
     return CorpParts(
         mcb=np.maximum(brier / total, 0.0),
-        dsc=spread / total,
+        dsc=variance / total,
         unc=rate * rest,
         mcb_log=np.maximum(log / total, 0.0),
         dsc_log=np.maximum(divergence / total, 0.0),
@@ -203,8 +203,7 @@ def _miscalibration(tally: Tally, misses: Floats, value: Floats) -> tuple[Floats
 
 def _discrimination(fit: Blocks, rate: Floats, rest: Floats) -> tuple[Floats, Floats]:
     """Return, per segment, how much larger the summed losses of the overall rate are than those of the fit."""
-    sizes = np.diff(np.append(fit.starts, len(fit.value)))
-    overall, other = np.repeat(rate, sizes), np.repeat(rest, sizes)
-    spread = fit.total(fit.weight * (fit.value - overall) ** 2)
+    overall, other = (spread(values, fit.starts, len(fit.value)) for values in (rate, rest))
+    variance = fit.total(fit.weight * (fit.value - overall) ** 2)
     misses = fit.weight - fit.positive
-    return spread, fit.total(log_excess(fit.positive, misses, fit.value, overall, other))
+    return variance, fit.total(log_excess(fit.positive, misses, fit.value, overall, other))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calframe._kernels._binned import run_starts
 from calframe._kernels._smooth import smooth_error
 from calframe._kernels._tally import Tally
 from calframe._typing import Floats, Ints
@@ -63,15 +64,15 @@ def kernel_means(tally: Tally, segment: Ints, at: Floats) -> KernelMeans:
     bounds = np.searchsorted(segment, np.arange(len(tally) + 1))
     for i in range(len(tally)):  # a matrix of points by scores each
         here = slice(bounds[i], bounds[i + 1])
-        found[:, here] = _sums(_fine(tally.part(i, i + 1)), at[here], float(bandwidth[i]))
+        found[:, here] = _sums(_thinned(tally.part(i, i + 1)), at[here], float(bandwidth[i]))
     with np.errstate(invalid="ignore", divide="ignore"):
         rate, score = found[1] / found[0], found[2] / found[0]
     return KernelMeans(weight=found[0], rate=rate, score=score, squared=found[3], squared_variance=found[4])
 
 
-def _sums(columns: Floats, at: Floats, bandwidth: float) -> Floats:
+def _sums(tally: Tally, at: Floats, bandwidth: float) -> Floats:
     """Return the five sums at each point."""
-    score, weight, positive, squared = columns
+    score, weight, squared = tally.score, tally.weight, tally.squared
     images = range(-int(np.ceil(_REACH * bandwidth / 2.0)), int(np.ceil(_REACH * bandwidth / 2.0)) + 1)
     kernel = np.zeros((len(at), len(score)))
     for k in images:
@@ -79,18 +80,13 @@ def _sums(columns: Floats, at: Floats, bandwidth: float) -> Floats:
             away = (at[:, None] - image[None, :]) / bandwidth
             kernel += np.exp(away * away * -0.5)
     square = kernel * kernel
-    sums = [kernel @ values for values in (weight, positive, weight * score)]
+    sums = [kernel @ values for values in (weight, tally.positive, weight * score)]
     return np.stack([*sums, square @ squared, square @ (squared * score * (1.0 - score))])
 
 
-def _fine(tally: Tally) -> Floats:
-    """Return score, weight, positives and squared weight of one segment, neighbours joined where there are many."""
-    columns = np.stack([tally.score, tally.weight, tally.positive, tally.squared])
+def _thinned(tally: Tally) -> Tally:
+    """Return the tally of one segment, neighbours joined where there are many."""
     if len(tally.score) <= _FINE:
-        return columns
+        return tally
     cell = np.minimum((tally.score * _FINE).astype(np.int64), _FINE - 1)
-    first = np.flatnonzero(np.append(True, cell[1:] != cell[:-1]))
-    moment = np.add.reduceat(tally.weight * tally.score, first)
-    joined = np.add.reduceat(columns, first, axis=1)
-    joined[0] = moment / joined[1]
-    return joined
+    return tally.merged(run_starts(cell, tally.starts))

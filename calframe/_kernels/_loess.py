@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from calframe._kernels._binned import segment_sum
+from calframe._kernels._binned import ranges, segment_sum, sizes_of, starts_of
 from calframe._kernels._intervals import normal_quantile
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
@@ -148,8 +148,7 @@ def members(first: Ints, last: Ints) -> tuple[Ints, Ints]:
     (array([3, 4, 0, 1, 2]), array([0, 2]))
     """
     sizes = last - first + 1
-    begins = np.cumsum(sizes) - sizes
-    return np.arange(sizes.sum()) - np.repeat(begins - first, sizes), begins
+    return ranges(first, sizes), starts_of(sizes)
 
 
 def tricube(far: Floats) -> Floats:
@@ -164,8 +163,9 @@ def _designs(near: Neighbours, cells: Ints, begins: Ints, at: Floats, radius: Fl
 
     Where no score lies strictly inside there is no curve, only the rate of the nearest scores: a column of ones.
     """
-    sizes = np.diff(np.append(begins, len(cells)))
+    sizes = sizes_of(begins, len(cells))
     away = near.tally.score[cells] - np.repeat(at, sizes)
+    away[np.abs(away) < LEAST_RADIUS] = 0.0
     away /= np.repeat(np.maximum(radius, LEAST_RADIUS), sizes)
     far = np.abs(away)
     kernel = np.where(far < _EDGE, tricube(far), 0.0)
@@ -178,7 +178,7 @@ def _designs(near: Neighbours, cells: Ints, begins: Ints, at: Floats, radius: Fl
 
 def _triangle(columns: list[Floats], begins: Ints) -> Floats:
     """Return the triangular factor of each neighbourhood's columns, by Gram and Schmidt; consumes the columns."""
-    sizes = np.diff(np.append(begins, len(columns[0])))
+    sizes = sizes_of(begins, len(columns[0]))
     factor = np.zeros((len(begins), len(columns), len(columns)))
     for j in range(len(columns)):
         factor[:, j, j] = length = np.sqrt(segment_sum(columns[j] * columns[j], begins))
@@ -334,7 +334,7 @@ def loess(tally: Tally) -> Floats:
     return surface.curve(tally.score, np.searchsorted(surface.place, np.arange(len(tally.score))))
 
 
-def loess_curve(tally: Tally, at: Floats, level: float) -> tuple[Floats, Floats, Floats, Floats]:
+def loess_curve(tally: Tally, at: Floats, *, level: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the loess curve of one segment at given points, with pointwise standard errors and intervals.
 
     The curve is linear in the labels, ``sum_i l_i(x) y_i``. A label at score s has the variance ``c(s) (1 - c(s))`` of
@@ -359,7 +359,7 @@ def loess_curve(tally: Tally, at: Floats, level: float) -> tuple[Floats, Floats,
     --------
     >>> label = np.array([0.0, 2.0, 2.0, 2.0, 4.0])
     >>> tally = Tally.of_counts(np.array([0]), np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.full(5, 4.0), label)
-    >>> value, error, low, high = loess_curve(tally, np.array([0.5]), 0.95)
+    >>> value, error, low, high = loess_curve(tally, np.array([0.5]), level=0.95)
     >>> np.round([value, error, low, high], 3).ravel()
     array([0.5 , 0.25, 0.01, 0.99])
     """

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from calframe._kernels._binned import segment_sum
+from calframe._kernels._binned import last_cells, segment_sum, starts_of
 from calframe._kernels._intervals import normal_quantile
 from calframe._kernels._newton import Regression, crossed, maximum_likelihood, solved
 from calframe._kernels._tally import Tally
@@ -53,7 +53,7 @@ def status_of(feature: Floats, positive: Floats, negative: Floats, starts: Ints)
     Albert, A. and Anderson, J. A. (1984). On the existence of maximum likelihood estimates in logistic regression
     models. Biometrika 71, 1-10. https://doi.org/10.1093/biomet/71.1.1
     """
-    last = np.append(starts[1:], len(feature)) - 1
+    last = last_cells(starts, len(feature))
     low, high, some = _range(feature, positive > 0, starts, last)
     low_no, high_no, some_no = _range(feature, negative > 0, starts, last)
     status = np.where((high_no <= low) | (high <= low_no), Status.SEPARABLE, Status.FINE).astype(np.int64)
@@ -239,9 +239,9 @@ def _exact_end(tally: Tally, lone: Bools, none: Bools, bound: float, floor: floa
 
     The sum is convex and rises, so from the second step on Newton's iteration comes down to the root.
     """
-    cells = np.repeat(lone, tally.sizes)
+    cells = tally.spread(lone)
     sizes = tally.sizes[lone]
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     z = logit(tally.score[cells], floor) * np.repeat(np.where(none, 1.0, -1.0), sizes)
     scale = tally.total(tally.weight)[lone] / tally.total(tally.squared)[lone]
     weight = tally.weight[cells] * np.repeat(scale, sizes)
@@ -276,11 +276,10 @@ def _cox_regression(tally: Tally, z: Floats, negative: Floats, fine: Bools) -> t
     The beginning is Fisher's linear discriminant of the cells, exact for normal classes of equal variance; it is
     bounded where they hardly overlap.
     """
-    regression = Regression(starts=tally.starts, positive=tally.positive, negative=negative, features=(None,)).only(
-        fine
-    )
+    whole = Regression(starts=tally.starts, positive=tally.positive, negative=negative, features=(None,))
+    regression = whole.only(fine)
     starts, sizes = regression.starts, regression.sizes
-    z = z if fine.all() else z[np.repeat(fine, tally.sizes)]
+    z = z if fine.all() else z[tally.spread(fine)]
     yes, no = segment_sum(regression.positive, starts), segment_sum(regression.negative, starts)
     weight = regression.positive + regression.negative
     centre = segment_sum(weight * z, starts) / (yes + no)
@@ -314,10 +313,8 @@ def _squares(tally: Tally, fine: Bools) -> _Squares | None:
     uneven |= np.abs(tally.squared * tally.rows - tally.weight**2) > _ROUNDING * tally.weight**2
     odd = [tally.total(cells.astype(np.float64)) > 0 for cells in (tally.squared != tally.weight, uneven)]
     negative = _rest(tally.squared, tally.squared_positive)
-    squares = Regression(
-        starts=tally.starts, positive=tally.squared_positive, negative=negative, features=(None,)
-    ).only(fine)
-    return _Squares(squares=squares, even=~(odd[0] & odd[1])[fine], ratio=ratio[fine])
+    whole = Regression(starts=tally.starts, positive=tally.squared_positive, negative=negative, features=(None,))
+    return _Squares(squares=whole.only(fine), even=~(odd[0] & odd[1])[fine], ratio=ratio[fine])
 
 
 def _covariance(

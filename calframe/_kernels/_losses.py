@@ -65,7 +65,7 @@ def loss_parts_by_score(tally: Tally) -> ScoreParts:
     (array([0.0625]), array([0.1875]))
     """
     total = tally.total(tally.weight)
-    misses = tally.weight - tally.positive
+    misses = tally.negative
     rate = tally.positive / tally.weight
     disorder = special.entr(rate) + special.entr(misses / tally.weight)
     divergence = log_excess(tally.positive, misses, rate, tally.score, 1.0 - tally.score)

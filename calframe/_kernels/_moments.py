@@ -39,7 +39,7 @@ def mean_interval(mean: Floats, variance: Floats, n: Floats, *, level: float) ->
     >>> low.round(4), high.round(4)
     (array([0.2184]), array([0.3816]))
     """
-    half = _student_half(variance, n, level)
+    half = _student_half(variance, n, level=level)
     return np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
 
 
@@ -156,7 +156,7 @@ def uncertainty_interval(rate: Floats, n: Floats, *, level: float) -> Interval:
     >>> low.round(4), high
     (array([0.2434]), array([0.25]))
     """
-    return _over_rates(lambda r: r * (1.0 - r), rate, n, level)
+    return _over_rates(lambda r: r * (1.0 - r), rate, n, level=level)
 
 
 def entropy_interval(rate: Floats, n: Floats, *, level: float) -> Interval:
@@ -168,7 +168,7 @@ def entropy_interval(rate: Floats, n: Floats, *, level: float) -> Interval:
     >>> low.round(4), high.round(4)
     (array([0.6799]), array([0.6931]))
     """
-    return _over_rates(lambda r: special.entr(r) + special.entr(1.0 - r), rate, n, level)
+    return _over_rates(lambda r: special.entr(r) + special.entr(1.0 - r), rate, n, level=level)
 
 
 def brier_skill_interval(
@@ -219,31 +219,31 @@ def brier_skill_interval(
     safe = np.where(both, rate, 0.5)
     hits, misses = np.nan_to_num(positive[0]), np.nan_to_num(negative[0])
     found = hits / (1.0 - safe) + misses / safe
-    hit_low, hit_high = _class_mean(hits, np.nan_to_num(positive[1]), (1.0 - score) ** 2, n * safe, level)
-    miss_low, miss_high = _class_mean(misses, np.nan_to_num(negative[1]), score**2, n * (1.0 - safe), level)
-    least, most = _over_rate(hits, misses, safe, n, level)
+    hit_low, hit_high = _class_mean(hits, np.nan_to_num(positive[1]), (1.0 - score) ** 2, n * safe, level=level)
+    miss_low, miss_high = _class_mean(misses, np.nan_to_num(negative[1]), score**2, n * (1.0 - safe), level=level)
+    least, most = _over_rate(hits, misses, safe, n, level=level)
     below = _length((hits - hit_low) / (1.0 - safe), (misses - miss_low) / safe, found - least)
     above = _length((hit_high - hits) / (1.0 - safe), (miss_high - misses) / safe, most - found)
     high = 1.0 - np.maximum(found - below, 0.0)
     return np.where(both, 1.0 - found - above, np.nan), np.where(both, high, np.nan)
 
 
-def _student_half(variance: Floats, n: Floats, level: float) -> Floats:
+def _student_half(variance: Floats, n: Floats, *, level: float) -> Floats:
     """Return half the length of Student's interval; NaN for a single row."""
     freedom = np.where(n > 1.0, n - 1.0, np.nan)
     half: Floats = special.stdtrit(freedom, (1.0 + level) / 2.0) * np.sqrt(np.maximum(variance, 0.0) / freedom)
     return half
 
 
-def _class_mean(mean: Floats, second: Floats, guess: Floats, n: Floats, level: float) -> Interval:
+def _class_mean(mean: Floats, second: Floats, guess: Floats, n: Floats, *, level: float) -> Interval:
     """Return Student's interval for a mean of values in [0, 1]; all of that for a single row."""
     added = normal_quantile(level) ** 2 / 2.0
     variance = (n * (second - mean**2) + added * (guess - mean) ** 2) / (n + added)
-    half = np.nan_to_num(_student_half(variance, n, level), nan=1.0)
+    half = np.nan_to_num(_student_half(variance, n, level=level), nan=1.0)
     return np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
 
 
-def _over_rate(hits: Floats, misses: Floats, rate: Floats, n: Floats, level: float) -> Interval:
+def _over_rate(hits: Floats, misses: Floats, rate: Floats, n: Floats, *, level: float) -> Interval:
     """Return the smallest and largest ``hits / (1 - r) + misses / r`` over Wilson's interval of the rate r."""
     low, high = rate_interval(rate, n, level=level)
     roots = np.sqrt(hits), np.sqrt(misses)
@@ -258,7 +258,7 @@ def _length(*parts: Floats) -> Floats:
     return length
 
 
-def _over_rates(function: Callable[[Floats], Floats], rate: Floats, n: Floats, level: float) -> Interval:
+def _over_rates(function: Callable[[Floats], Floats], rate: Floats, n: Floats, *, level: float) -> Interval:
     """Return the least and greatest value of a function that rises up to 1/2 and then falls as it rose."""
     low, high = rate_interval(rate, n, level=level)
     at_low, at_high = function(low), function(high)

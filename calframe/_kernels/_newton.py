@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from calframe._kernels._binned import segment_max, segment_sum
+from calframe._kernels._binned import segment_max, segment_sum, sizes_of, starts_of
 from calframe._typing import Bools, Floats, Ints
 
 _BLOCK = 2**17  # cells of a pass at a time: their temporaries stay in the cache
@@ -51,7 +51,7 @@ class Regression:
     @property
     def sizes(self) -> Ints:
         """The number of cells of each segment."""
-        return np.diff(np.append(self.starts, len(self.positive)))
+        return sizes_of(self.starts, len(self.positive))
 
     def only(self, keep: Bools) -> Self:
         """Return the regressions of some of the segments."""
@@ -61,7 +61,7 @@ class Regression:
         cells, kept = np.flatnonzero(np.repeat(keep, sizes)), sizes[keep]
         return replace(
             self,
-            starts=np.cumsum(kept) - kept,
+            starts=starts_of(kept),
             positive=self.positive[cells],
             negative=self.negative[cells],
             features=tuple(x if x is None else x[cells] for x in self.features),
@@ -79,7 +79,7 @@ class Regression:
 
     def chances(self, theta: Floats, cells: slice, segments: slice, begins: Ints) -> tuple[Floats, Floats]:
         """Return the fitted P(positive) and P(negative) in the cells of a block, both to full relative precision."""
-        sizes = np.diff(np.append(begins, cells.stop - cells.start))
+        sizes = sizes_of(begins, cells.stop - cells.start)
         terms = [
             _times(np.repeat(value[segments], sizes), x, cells) for value, x in zip(theta, self.features, strict=True)
         ]

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import effective_rows, power_of_two, ratio, running_sum, segment_max, segment_sum
+from calframe._kernels._binned import (
+    effective_rows,
+    last_cells,
+    power_of_two,
+    ratio,
+    running_sum,
+    segment_max,
+    segment_sum,
+    spread,
+)
 from calframe._kernels._intervals import normal_quantile
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
@@ -42,7 +51,7 @@ def quantile_bins(weight: Floats, starts: Ints, counts: Ints) -> Ints:
     >>> quantile_bins(np.array([6.0, 1.0, 1.0, 2.0]), np.array([0]), np.array([5]))
     array([1, 3, 3, 4])
     """
-    many = np.repeat(counts, np.diff(np.append(starts, len(weight)))).astype(np.float64)
+    many = spread(counts, starts, len(weight)).astype(np.float64)
     middle, total = middles(weight, starts)
     bins: Ints = np.minimum(np.floor(many * middle / total), many - 1.0).astype(np.int64)
     return bins
@@ -54,11 +63,11 @@ def middles(weight: Floats, starts: Ints) -> tuple[Floats, Floats]:
     Sums of whole weights are exact. Otherwise what lies just below a multiple of a share of the total by rounding is
     lifted over it, so that no bin depends on the unit of weights.
     """
-    sizes = np.diff(np.append(starts, len(weight)))
+    cells = len(weight)
     middle, total = _running_middle(weight, starts)
     whole = np.logical_and.reduceat(weight == np.floor(weight), starts) & (segment_sum(weight, starts) < _EXACT)
-    middle *= np.repeat(np.where(whole, 1.0, 1.0 + _ROUNDING), sizes)
-    return middle, np.repeat(total, sizes)
+    middle *= spread(np.where(whole, 1.0, 1.0 + _ROUNDING), starts, cells)
+    return middle, spread(total, starts, cells)
 
 
 def share_below(weight: Floats, starts: Ints) -> Floats:
@@ -70,7 +79,7 @@ def share_below(weight: Floats, starts: Ints) -> Floats:
     array([0.125, 0.5  , 0.875])
     """
     share, total = _running_middle(weight, starts)
-    share /= np.repeat(total, np.diff(np.append(starts, len(weight))))
+    share /= spread(total, starts, len(weight))
     return np.minimum(share, 1.0, out=share)
 
 
@@ -78,7 +87,7 @@ def _running_middle(weight: Floats, starts: Ints) -> tuple[Floats, Floats]:
     """Return the weight before each cell and half its own, and the total of each segment (1 where it is 0)."""
     total = segment_sum(weight, starts)
     unit = power_of_two(total)
-    scaled = weight / np.repeat(unit, np.diff(np.append(starts, len(weight))))
+    scaled = weight / spread(unit, starts, len(weight))
     middle = running_sum(scaled, starts)
     middle -= scaled / 2.0
     return np.maximum(middle, 0.0, out=middle), np.where(total > 0, total / unit, 1.0)
@@ -103,13 +112,13 @@ def auc(tally: Tally) -> Floats:
     >>> auc(Tally.of_counts(np.array([0]), np.array([0.1, 0.4, 0.8]), rows, positive))
     array([0.875])
     """
-    negative = _negative(tally)
+    negative = tally.negative
     above = tally.total(tally.positive * share_below(negative, tally.starts))
     value = np.clip(ratio(above, tally.total(tally.positive)), 0.0, 1.0)
     return np.where(tally.total(negative) > 0, value, np.nan)
 
 
-def auc_interval(tally: Tally, level: float) -> tuple[Floats, Floats]:
+def auc_interval(tally: Tally, *, level: float) -> tuple[Floats, Floats]:
     """Return a confidence interval for `auc`: the normal interval with DeLong's variance, cut at 0 and 1.
 
     With placement values ``V_i``, the share of the other class that row i outranks, the variance is the sum over both
@@ -152,29 +161,24 @@ def auc_interval(tally: Tally, level: float) -> tuple[Floats, Floats]:
     Two positives above two negatives: AUC 1, and hardly anything is known.
 
     >>> rows, positive = np.ones(4), np.array([0.0, 0.0, 1.0, 1.0])
-    >>> low, high = auc_interval(Tally.of_counts(np.array([0]), np.arange(4.0), rows, positive), 0.95)
+    >>> low, high = auc_interval(Tally.of_counts(np.array([0]), np.arange(4.0), rows, positive), level=0.95)
     >>> low.round(4), high
     (array([0.1581]), array([1.]))
     """
-    negative, value = _negative(tally), auc(tally)
-    squared = np.maximum(tally.squared - tally.squared_positive, 0.0)
+    negative, value = tally.negative, auc(tally)
     above, positives = _placement_variance(tally, tally.positive, tally.squared_positive, negative, value)
-    below, negatives = _placement_variance(tally, negative, squared, tally.positive, 1.0 - value)
+    below, negatives = _placement_variance(tally, negative, tally.squared_negative, tally.positive, 1.0 - value)
     error = np.sqrt(above + below)
     half = normal_quantile(level) * error
     low, high = np.maximum(value - half, 0.0), np.minimum(value + half, 1.0)
     fewest = np.minimum(positives, negatives)
     rare = (fewest < _RARE_ROWS) & (fewest < _RARE_SHARE * (positives + negatives)) & (fewest > _ONE_ROW)
-    low[rare], high[rare] = _student_interval(value[rare], error[rare], fewest[rare], level)
+    low[rare], high[rare] = _student_interval(value[rare], error[rare], fewest[rare], level=level)
     known = (tally.sizes == 1) | _hard_labels(tally)
     unsure = (fewest <= _ONE_ROW) | (((fewest < _FEW_ROWS) | _separated(tally)) & ~known)
     unsure &= ~np.isnan(value)
-    low[unsure], high[unsure] = _hoeffding_interval(value[unsure], fewest[unsure], level)
+    low[unsure], high[unsure] = _hoeffding_interval(value[unsure], fewest[unsure], level=level)
     return low, high
-
-
-def _negative(tally: Tally) -> Floats:
-    return np.maximum(tally.weight - tally.positive, 0.0)
 
 
 def _placement_variance(
@@ -192,7 +196,7 @@ def _separated(tally: Tally) -> Bools:
     """Return whether all scores of one class are above all of the other: the cells say it without rounding."""
     first, last = [], []
     cell, beyond = np.arange(len(tally.score)), len(tally.score)
-    for has in (tally.positive > 0, _negative(tally) > 0):
+    for has in (tally.positive > 0, tally.negative > 0):
         first.append(np.minimum.reduceat(np.where(has, cell, beyond), tally.starts))
         last.append(np.maximum.reduceat(np.where(has, cell, -1), tally.starts))
     apart: Bools = (last[1] < first[0]) | (last[0] < first[1])
@@ -201,12 +205,12 @@ def _separated(tally: Tally) -> Bools:
 
 def _hard_labels(tally: Tally) -> Bools:
     """Return whether the scores of a segment are 0 and 1."""
-    last = tally.starts + tally.sizes - 1
-    hard: Bools = (tally.sizes == 2) & (tally.score[tally.starts] == 0.0) & (tally.score[last] == 1.0)
+    last = last_cells(tally.starts, len(tally.score))
+    hard: Bools = (last == tally.starts + 1) & (tally.score[tally.starts] == 0.0) & (tally.score[last] == 1.0)
     return hard
 
 
-def _student_interval(value: Floats, error: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
+def _student_interval(value: Floats, error: Floats, rows: Floats, *, level: float) -> tuple[Floats, Floats]:
     """Return Student's interval of the log odds of the AUC, with the degrees of freedom of the rare class."""
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = special.logit(value)
@@ -215,7 +219,7 @@ def _student_interval(value: Floats, error: Floats, rows: Floats, level: float) 
     return np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
 
 
-def _hoeffding_interval(value: Floats, pairs: Floats, level: float) -> tuple[Floats, Floats]:
+def _hoeffding_interval(value: Floats, pairs: Floats, *, level: float) -> tuple[Floats, Floats]:
     limit = np.log(2.0 / (1.0 - level)) / pairs
     return _lower_end(value, limit), 1.0 - _lower_end(1.0 - value, limit)
 
@@ -282,24 +286,34 @@ def ecce(tally: Tally) -> Ecce:
     )
 
 
-def ecce_intervals(tally: Tally, level: float) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Return intervals for range and largest deviation, per segment, that hold at least `level`.
+def ecce_noise(tally: Tally, found: Ecce) -> Floats:
+    """Return the standard deviation of the last cumulative difference, whatever the true rates are.
 
-    The observed path of cumulative differences is the true one plus noise, so that neither error is off by more than
-    the error of the noise alone. That has the laws of `ecce_range_pvalue` and `ecce_mad_pvalue` with
     ``sigma^2 = sum w^2 (y - s)^2 / W^2``, which the gaps between rates and scores only make larger, or the sigma of
-    right scores where that is larger. The interval is the error seen, that quantile of the noise to either side, cut at
-    0: wide, but hardly ever too short.
+    right scores where that is larger.
     """
-    found, total = ecce(tally), tally.total(tally.weight)
-    squared = np.maximum(tally.squared - tally.squared_positive, 0.0)
-    squares = tally.squared_positive * (1.0 - tally.score) ** 2 + squared * tally.score**2
-    sigma = np.maximum(np.sqrt(tally.total(squares)) / total, found.sigma)
-    ends = []
-    for value, pvalue in ((found.range, ecce_range_pvalue), (found.largest, ecce_mad_pvalue)):
-        reach = _quantile_of(pvalue, 1.0 - level) * sigma
-        ends.append((np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)))
-    return ends[0], ends[1]
+    squares = tally.squared_positive * (1.0 - tally.score) ** 2 + tally.squared_negative * tally.score**2
+    return np.maximum(np.sqrt(tally.total(squares)) / tally.total(tally.weight), found.sigma)
+
+
+def ecce_range_interval(found: Ecce, noise: Floats, *, level: float) -> tuple[Floats, Floats]:
+    """Return an interval for the range, per segment, that holds at least `level`.
+
+    The observed path of cumulative differences is the true one plus noise, so that the error is not off by more than
+    the error of the noise alone. That has the law of `ecce_range_pvalue` with the sigma of `ecce_noise`. The interval
+    is the error seen, that quantile of the noise to either side, cut at 0 and 1: wide, but hardly ever too short.
+    """
+    return _around(found.range, noise, ecce_range_pvalue, level=level)
+
+
+def ecce_mad_interval(found: Ecce, noise: Floats, *, level: float) -> tuple[Floats, Floats]:
+    """Return an interval for the largest deviation: as `ecce_range_interval`, with the law of `ecce_mad_pvalue`."""
+    return _around(found.largest, noise, ecce_mad_pvalue, level=level)
+
+
+def _around(value: Floats, noise: Floats, pvalue: Callable[[Floats], Floats], *, level: float) -> tuple[Floats, Floats]:
+    reach = _quantile_of(pvalue, 1.0 - level) * noise
+    return np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
 
 
 def _quantile_of(pvalue: Callable[[Floats], Floats], tail: float) -> float:

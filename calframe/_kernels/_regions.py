@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calframe._kernels._binned import segment_max, segment_sum
+from calframe._kernels._binned import last_cells, ranges, run_starts, segment_count, sizes_of, starts_of
 from calframe._kernels._isotonic import blocks
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
@@ -73,7 +73,7 @@ def consistency_region(
     (array([0.22]), array([0.38]))
     """
     grid = _thinned(tally, _cap(most_scores, n_resamples))
-    low, high = _quantile_curves(grid, grid.score, level, n_resamples, rng)
+    low, high = _quantile_curves(grid, grid.score, level=level, n_resamples=n_resamples, rng=rng)
     return _at_cells(tally, grid, low), _at_cells(tally, grid, high)
 
 
@@ -112,10 +112,10 @@ def confidence_region(
     grid = _thinned(tally, _cap(most_scores, n_resamples))
     fit = blocks(grid)
     value = fit.spread(fit.value)
-    low, high = _quantile_curves(grid, value, level, n_resamples, rng)
+    low, high = _quantile_curves(grid, value, level=level, n_resamples=n_resamples, rng=rng)
     known = (value > 0) & (value < 1)
     known[grid.starts] = True
-    known[grid.starts + grid.sizes - 1] = True
+    known[last_cells(grid.starts, len(value))] = True
     low, high = (_interpolated(known, end[known], grid.score, grid.starts) for end in (low, high))
     return _at_cells(tally, grid, low), _at_cells(tally, grid, high)
 
@@ -130,21 +130,9 @@ def _thinned(tally: Tally, most: int) -> Tally:
     sizes = tally.sizes
     if sizes.max() <= most:
         return tally
-    place = np.arange(len(tally.score)) - np.repeat(tally.starts, sizes)
-    keep = np.minimum(sizes, most)
-    run = place * np.repeat(keep, sizes) // np.repeat(sizes, sizes)
-    first = np.flatnonzero(np.append(True, run[1:] != run[:-1]) | (place == 0))
-    weight = segment_sum(tally.weight, first)
-    mean = segment_sum(tally.weight * tally.score, first) / weight
-    return Tally(
-        starts=np.cumsum(keep) - keep,
-        score=np.clip(mean, tally.score[first], segment_max(tally.score, first)),
-        rows=segment_sum(tally.rows, first),
-        weight=weight,
-        positive=segment_sum(tally.positive, first),
-        squared=segment_sum(tally.squared, first),
-        squared_positive=segment_sum(tally.squared_positive, first),
-    )
+    place = ranges(np.zeros_like(sizes), sizes)
+    run = place * tally.spread(np.minimum(sizes, most)) // tally.spread(sizes)
+    return tally.merged(run_starts(run, tally.starts))
 
 
 def _at_cells(tally: Tally, grid: Tally, values: Floats) -> Floats:
@@ -165,7 +153,9 @@ def _slices(tally: Tally) -> list[slice]:
 
 
 # ---------------------------------------------------------------- resamples
-def _quantile_curves(grid: Tally, chance: Floats, level: float, n_resamples: int, rng: np.random.Generator) -> Region:
+def _quantile_curves(
+    grid: Tally, chance: Floats, *, level: float, n_resamples: int, rng: np.random.Generator
+) -> Region:
     """Return the two quantiles of the resampled fits at each score."""
     low, high = np.empty_like(grid.score), np.empty_like(grid.score)
     for first, part in grid.chunks(_BATCH // n_resamples):
@@ -173,7 +163,7 @@ def _quantile_curves(grid: Tally, chance: Floats, level: float, n_resamples: int
         here = chance[begin : begin + len(part.score)]
         draws = _draw(part, here, n_resamples, rng)
         for cells, fits in _fits(part, draws, n_resamples):  # segments differ in their numbers of scores
-            low[begin:][cells], high[begin:][cells] = _central(fits, level)
+            low[begin:][cells], high[begin:][cells] = _central(fits, level=level)
     return low, high
 
 
@@ -217,9 +207,9 @@ def _fits(part: Tally, draws: _Draws, n_resamples: int) -> Iterator[tuple[slice,
     slices = _slices(part)
     score = np.concatenate([np.tile(part.score[cells], n_resamples) for cells in slices])
     sizes = np.repeat(part.sizes, n_resamples)
-    starts = np.cumsum(sizes) - sizes
-    counts = np.add.reduceat(draws.drawn.astype(np.int64), starts)
-    resamples = Tally.of_counts(np.cumsum(counts) - counts, score[draws.drawn], draws.weight, draws.positive)
+    starts = starts_of(sizes)
+    counts = segment_count(draws.drawn, starts)
+    resamples = Tally.of_counts(starts_of(counts), score[draws.drawn], draws.weight, draws.positive)
     fit = blocks(resamples)
     curve = _interpolated(draws.drawn, fit.spread(fit.value), score, starts)
     for cells in slices:
@@ -232,8 +222,8 @@ def _interpolated(known: Bools, values: Floats, score: Floats, starts: Ints) -> 
 
     Beyond the known scores of a run it is NaN, unless only one is known: then it is constant.
     """
-    sizes = np.diff(np.append(starts, len(score)))
-    counts = np.add.reduceat(known.astype(np.int64), starts)
+    sizes = sizes_of(starts, len(score))
+    counts = segment_count(known, starts)
     last = np.cumsum(counts) - 1
     gaps = np.flatnonzero(~known)
     first, last = (np.repeat(end, sizes - counts) for end in (last - counts + 1, last))
@@ -252,7 +242,7 @@ def _interpolated(known: Bools, values: Floats, score: Floats, starts: Ints) -> 
     return out
 
 
-def _central(fits: Floats, level: float) -> Region:
+def _central(fits: Floats, *, level: float) -> Region:
     """Return the two quantiles of each row, leaving out NaN; 0 and 1 where there is nothing else."""
     fits.sort(axis=1)
     count = fits.shape[1] - np.isnan(fits).sum(axis=1)

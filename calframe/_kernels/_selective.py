@@ -14,16 +14,18 @@ _SHIFT = 16  # terms added one by one; beyond, the series below is exact to roun
 _BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)  # of x^-2, x^-4, ... in ln x - 1 / (2 x) - digamma(x)
 
 
-def confidence_tally(tally: Tally) -> Tally:
+def confidence_tally(tally: Tally, *, is_logit: bool = False) -> Tally:
     """Return the tally of confidences: how sure the prediction is, and in place of positives how often it is right.
 
     A score s predicts the positive class from 0.5 on; the confidence is ``max(s, 1 - s)``, in floating point, so that
-    0.3 and 0.7 are one confidence.
+    0.3 and 0.7 are one confidence. A logit z predicts it from 0 on, with the confidence ``|z|``.
 
     Parameters
     ----------
     tally : Tally
-        Scores of the positive class, in [0, 1].
+        Scores of the positive class, in [0, 1] or logits.
+    is_logit : bool
+        Whether they are logits.
 
     Examples
     --------
@@ -32,8 +34,8 @@ def confidence_tally(tally: Tally) -> Tally:
     >>> found.score, found.rows, found.positive
     (array([0.5, 0.7]), array([1., 5.]), array([1., 4.]))
     """
-    yes, segment = tally.score >= _HALF, tally.segment
-    confidence = np.where(yes, tally.score, 1.0 - tally.score)
+    yes, segment = tally.score >= (0.0 if is_logit else _HALF), tally.segment
+    confidence = np.abs(tally.score) if is_logit else np.where(yes, tally.score, 1.0 - tally.score)
     order = np.argsort(confidence)
     key = segment.astype(np.uint16) if len(tally) <= _NARROW else segment
     order = order[np.argsort(key[order], kind="stable")]  # a radix sort where the key is narrow

@@ -17,8 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calframe._kernels._binned import ratio
-from calframe._kernels._intervals import normal_quantile
+from calframe._kernels._binned import ratio, segment_max, segment_sum, starts_of
 from calframe._kernels._vectors import Vectors
 from calframe._typing import Bools, Floats, Ints
 
@@ -29,13 +28,18 @@ _BLOCK = 2**18  # pairs that are worked on at a time
 _TIE = 1e-11  # how near to half the total a running sum of weights must come to be half
 
 
-def skce(vectors: Vectors, *, bandwidth: float | None = None, block: int = 2) -> Floats:
-    """Return the squared kernel calibration error per segment; NaN where there is no pair.
+def skce_with_error(vectors: Vectors, *, bandwidth: float | None = None, block: int = 2) -> tuple[Floats, Floats]:
+    """Return the squared kernel calibration error per segment, NaN where there is no pair, and its standard error.
 
     Up to 2,000 rows it is the unbiased estimator, the mean of `h` over all pairs of different rows; the order of rows
     does not matter. Above, it is the block estimator, the mean of the unbiased estimators of blocks of `block` rows,
     taken in turn in the order ``numpy.random.default_rng(0).permutation(n)``; what is left of the last block counts
     nowhere. It is unbiased too. It depends on the order of rows, but a sorted table does no harm.
+
+    The standard error is NaN where every pair counts: that mean is not asymptotically normal where the scores are
+    calibrated. Blocks are independent, so their mean is, with the error
+    ``sqrt(B / (B - 1) sum_b u_b^2 (v_b - value)^2) / sum_b u_b`` over `B` blocks with the values `v_b` and the weights
+    ``u_b = sum_{i != j} w_i w_j`` of their pairs; without weights the standard deviation over ``sqrt(B)``.
 
     Parameters
     ----------
@@ -68,30 +72,9 @@ def skce(vectors: Vectors, *, bandwidth: float | None = None, block: int = 2) ->
     ...     weight=np.ones(2),
     ...     squared=np.ones(2),
     ... )
-    >>> skce(table).round(12)
-    array([-0.05150312])
-    """
-    return skce_with_error(vectors, bandwidth=bandwidth, block=block)[0]
-
-
-def skce_interval(
-    vectors: Vectors, *, level: float, bandwidth: float | None = None, block: int = 2
-) -> tuple[Floats, Floats]:
-    """Return the normal interval of the block estimator per segment; NaN where `skce` uses every pair.
-
-    Blocks are independent, so their mean is asymptotically normal; the mean over all pairs is not where the
-    scores are calibrated.
-    """
-    value, error = skce_with_error(vectors, bandwidth=bandwidth, block=block)
-    half = normal_quantile(level) * error
-    return value - half, value + half
-
-
-def skce_with_error(vectors: Vectors, *, bandwidth: float | None = None, block: int = 2) -> tuple[Floats, Floats]:
-    """Return `skce`, and its standard error where it is the block estimator, else NaN, per segment.
-
-    The error is ``sqrt(B / (B - 1) sum_b u_b^2 (v_b - value)^2) / sum_b u_b`` over `B` blocks with the values `v_b` and
-    the weights ``u_b = sum_{i != j} w_i w_j`` of their pairs; without weights the standard deviation over ``sqrt(B)``.
+    >>> value, error = skce_with_error(table)
+    >>> value.round(12), error
+    (array([-0.05150312]), array([nan]))
     """
     value, error = np.full(len(vectors), np.nan), np.full(len(vectors), np.nan)
     for segments, rows in _stacks(vectors):
@@ -239,17 +222,17 @@ def _mean_of_blocks(vectors: Vectors, segments: Ints, bandwidth: float | None, b
     rows = np.concatenate([order[: len(order) // block * block].reshape(-1, block) for order in orders])
     width = _sampled_widths(vectors, orders) if bandwidth is None else np.full(len(segments), bandwidth)
     width = np.repeat(width, counts)
-    heaviest = np.maximum.reduceat(vectors.weight, vectors.starts)[segments]
+    heaviest = segment_max(vectors.weight, vectors.starts)[segments]
     share = vectors.weight[rows] / np.repeat(heaviest, counts)[:, None]
     above, below = np.empty(len(rows)), np.empty(len(rows))
     many = max(_BLOCK // (block * max(block, vectors.classes)), 1)
     for first in range(0, len(rows), many):
         cut = slice(first, first + many)
         above[cut], below[cut] = _pair_sums(vectors, rows[cut], share[cut], np.zeros_like(share[cut]), width[cut])
-    starts = np.cumsum(counts) - counts
-    total = np.add.reduceat(below, starts)
-    mean = np.add.reduceat(above, starts) / total
-    spread = np.add.reduceat((above - below * np.repeat(mean, counts)) ** 2, starts)
+    starts = starts_of(counts)
+    total = segment_sum(below, starts)
+    mean = segment_sum(above, starts) / total
+    spread = segment_sum((above - below * np.repeat(mean, counts)) ** 2, starts)
     return mean, np.sqrt(spread * (counts / (counts - 1.0))) / total
 
 

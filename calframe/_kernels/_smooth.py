@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from calframe._kernels._binned import ranges
 from calframe._kernels._tally import Tally
 from calframe._typing import Floats, Ints
 
@@ -25,8 +26,6 @@ _NOTHING = 1e-300  # stands for 0 in logarithms
 _STEPS = 60  # a guard that is not reached: a dozen do
 _BLOCK = 2**18  # grid cells worked on at a time: 2 MB stay in the cache
 _ROWS = 2**17  # rows binned at a time
-_CURVE_CELLS = 32  # cells a bandwidth must span under a curve: ratios are taken in the tails, too
-_NO_DENSITY = 1e-8  # of the height of one kernel: about six bandwidths away from every score
 
 
 def smooth_error(tally: Tally) -> tuple[Floats, Floats]:
@@ -102,8 +101,7 @@ def _of_segments(tally: Tally, rows: Ints) -> tuple[Ints | slice, Ints]:
     segment = np.repeat(np.arange(len(rows)), sizes)
     if len(rows) == len(tally):
         return slice(None), segment
-    behind = np.cumsum(sizes) - sizes
-    return np.repeat(tally.starts[rows] - behind, sizes) + np.arange(len(segment)), segment
+    return ranges(tally.starts[rows], sizes), segment
 
 
 def residual_grid(segment: Ints, score: Floats, residual: Floats, n_segments: int, *, cells: int) -> Floats:
@@ -134,19 +132,21 @@ def residual_grid(segment: Ints, score: Floats, residual: Floats, n_segments: in
     >>> residual_grid(np.array([0, 0]), np.array([0.25, 1.0]), np.array([0.5, -0.5]), 1, cells=4)
     array([[ 0.25,  0.25,  0.  , -0.5 ]])
     """
-    size = n_segments * cells
-    grid = np.zeros(size)
-    height = max(_ROWS, 4 * size)  # so that adding up the blocks costs less than filling them
+    width = cells + 2  # and a mirror cell on either side
+    grid = np.zeros(n_segments * width)
+    height = max(_ROWS, 4 * len(grid))  # so that adding up the blocks costs less than filling them
     for first in range(0, len(score), height):
         cut = slice(first, first + height)
-        place = score[cut] * cells - 0.5
-        left = np.floor(place)
+        place = score[cut] * cells + 0.5
+        left = place.astype(np.int64)
         share = residual[cut] * (place - left)
-        index = left.astype(np.int64)
-        start = segment[cut] * cells
-        grid += np.bincount(start + np.minimum(index + 1, cells - 1), share, size)
-        grid += np.bincount(start + np.maximum(index, 0), residual[cut] - share, size)
-    return grid.reshape(n_segments, cells)
+        left += segment[cut] * width
+        grid += np.bincount(left, residual[cut] - share, len(grid))
+        grid[1:] += np.bincount(left, share, len(grid) - 1)
+    cell = grid.reshape(n_segments, width)
+    cell[:, 1] += cell[:, 0]
+    cell[:, -2] += cell[:, -1]
+    return np.ascontiguousarray(cell[:, 1:-1])
 
 
 def smooth_error_of_sums(grid: Floats) -> tuple[Floats, Floats]:
@@ -214,63 +214,6 @@ def _slope(old: Floats, off_old: Floats, new: Floats, off: Floats) -> Floats:
     np.divide(off - off_old, new - old, out=slope, where=new != old)
     steepest: Floats = np.minimum(slope, -1.0)
     return steepest
-
-
-def kernel_curve(tally: Tally, at: Floats, bandwidth: Floats) -> tuple[Floats, Floats]:
-    """Return the kernel-smoothed reliability curve of each segment, and the density of its scores, at some points.
-
-    With the reflected Gaussian K the rate is ``sum w y K / sum w K`` and the density ``sum w K / sum w``, which
-    integrates to 1 over [0, 1]. At the bandwidth of `smooth_error` the curve is the one that belongs to smECE.
-
-    Parameters
-    ----------
-    tally : Tally
-        Scores in [0, 1].
-    at : ndarray of shape (n_points,)
-        Points in [0, 1], in any order.
-    bandwidth : ndarray of shape (n_segments,)
-        Bandwidth of each segment, at least 0.001.
-
-    Returns
-    -------
-    rate, density : ndarray of shape (n_segments, n_points)
-        The rate is NaN where the density is below 1e-8 of the height of one kernel, that is where all but so much of
-        the weight lies six or more bandwidths away.
-
-    References
-    ----------
-    Blasiok, J. and Nakkiran, P. (2023). Smooth ECE: principled reliability diagrams via kernel smoothing.
-    https://doi.org/10.48550/arXiv.2309.12236
-
-    Examples
-    --------
-    >>> tally = Tally.of_counts(np.array([0]), np.array([0.2, 0.8]), np.array([4.0, 4.0]), np.array([1.0, 3.0]))
-    >>> rate, density = kernel_curve(tally, np.array([0.2, 0.5, 1.0]), np.array([0.02]))
-    >>> rate.round(6)
-    array([[0.25,  nan,  nan]])
-    """
-    rate, density = np.empty((2, len(tally), len(at)))
-    cells = resolving(bandwidth, _CURVE_CELLS)
-    weight = tally.weight / tally.spread(tally.total(tally.weight))
-    positive = weight * (tally.positive / tally.weight)
-    for size in np.unique(cells):
-        for rows in _blocks(np.flatnonzero(cells == size), int(size)):
-            inside, segment = _of_segments(tally, rows)
-            score, width = tally.score[inside], bandwidth[rows]
-            grids = (residual_grid(segment, score, v[inside], len(rows), cells=int(size)) for v in (weight, positive))
-            below, above = (_at_points(cosine_transform(grid), width, at) for grid in grids)
-            some = below > (_NO_DENSITY / np.sqrt(2.0 * np.pi) / width)[:, None]
-            rate[rows] = np.divide(above, below, out=np.full_like(below, np.nan), where=some)
-            density[rows] = np.maximum(below, 0.0)
-    return np.clip(rate, 0.0, 1.0), density
-
-
-def _at_points(waves: Floats, bandwidth: Floats, at: Floats) -> Floats:
-    """Return smoothed densities at any points: the cosine series itself."""
-    kept = damped(waves, bandwidth, waves.shape[1])
-    kept[:, 1:] *= 2.0
-    density: Floats = kept @ np.cos(np.pi * np.arange(kept.shape[1])[:, None] * at)
-    return density
 
 
 def resolving(bandwidth: Floats, share: int) -> Ints:

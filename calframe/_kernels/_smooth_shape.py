@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from calframe._kernels._binned import ranges, starts_of
 from calframe._kernels._smooth import cosine_transform, resolving, smooth_error, smoothed
 from calframe._kernels._tally import Tally
 from calframe._typing import Floats, Ints
@@ -75,11 +76,10 @@ def blocks(tally: Tally, n_resamples: int) -> Iterator[Block]:
 
 def _block(tally: Tally, rows: Ints, error: Floats, bandwidth: Floats, cells: int) -> Block:
     sizes = tally.sizes[rows]
-    starts = np.cumsum(sizes) - sizes
-    inside = np.repeat(tally.starts[rows] - starts, sizes) + np.arange(int(sizes.sum()))
+    inside = ranges(tally.starts[rows], sizes)
     whole = np.repeat(tally.total(tally.weight)[rows], sizes)
     part = Tally(
-        starts=starts,
+        starts=starts_of(sizes),
         score=tally.score[inside],
         rows=tally.rows[inside],
         weight=tally.weight[inside] / whole,

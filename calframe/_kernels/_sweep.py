@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calframe._kernels._binned import power_of_two, ratio, running_sum, segment_sum
+from calframe._kernels._binned import power_of_two, ranges, ratio, run_starts, running_sum, segment_sum, sizes_of
 from calframe._kernels._ranked import middles, quantile_bins
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
@@ -53,15 +53,12 @@ def sweep_error(tally: Tally) -> Sweep:
     (array([0.15]), array([2]))
     """
     bins = quantile_bins(tally.weight, tally.starts, _most_bins(tally))
-    begins = np.ones(len(bins), dtype=bool)
-    begins[1:] = np.diff(bins) != 0
-    begins[tally.starts] = True
-    edges = np.flatnonzero(begins)
+    edges = run_starts(bins, tally.starts)
     starts = np.searchsorted(edges, tally.starts)
     gaps = np.abs(segment_sum(tally.weight * tally.score - tally.positive, edges))
     return Sweep(
         error=ratio(segment_sum(gaps, starts), tally.total(tally.weight)),
-        bins=np.diff(np.append(starts, len(edges))),
+        bins=sizes_of(starts, len(edges)),
     )
 
 
@@ -90,19 +87,18 @@ class _Paths:
         return np.where(cell > start, path[cell - 1], 0.0)
 
 
-def _paths(tally: Tally, negative: Floats) -> _Paths:
-    unit = tally.spread(power_of_two(tally.total(tally.weight)))
+def _paths(tally: Tally, positive: Floats, negative: Floats) -> _Paths:
     cell = np.arange(len(tally.score))
     ends = tally.starts + tally.sizes
     middle, total = middles(tally.weight, tally.starts)
-    first = np.minimum.reduceat(np.where(tally.positive > 0, cell, len(cell)), tally.starts)
+    first = np.minimum.reduceat(np.where(positive > 0, cell, len(cell)), tally.starts)
     return _Paths(
         starts=tally.starts,
         ends=ends,
         middle=middle,
         total=total,
-        positive=running_sum(tally.positive / unit, tally.starts),
-        negative=running_sum(negative / unit, tally.starts),
+        positive=running_sum(positive, tally.starts),
+        negative=running_sum(negative, tally.starts),
         first=np.minimum(first, ends - 1),
         last=np.maximum(np.maximum.reduceat(np.where(negative > 0, cell, -1), tally.starts), tally.starts),
     )
@@ -113,9 +109,10 @@ def _most_bins(tally: Tally) -> Ints:
 
     All open segments are tried at once, with one number of bins or, where few cells matter, with several.
     """
-    negative = np.maximum(tally.weight - tally.positive, 0.0)
-    paths, most = _paths(tally, negative), tally.sizes
-    open_ = np.flatnonzero(_has_descent(tally, negative))  # rates in order stay so in any bins
+    unit = tally.spread(power_of_two(tally.total(tally.weight)))
+    positive, negative = tally.positive / unit, tally.negative / unit
+    paths, most = _paths(tally, positive, negative), tally.sizes
+    open_ = np.flatnonzero(_has_descent(positive, negative, tally.starts))  # rates in order stay so in any bins
     count = 2
     while open_.size:
         cuts = 2.0 + paths.position(paths.last[open_], count) - paths.position(paths.first[open_], count)
@@ -130,13 +127,12 @@ def _most_bins(tally: Tally) -> Ints:
     return most
 
 
-def _has_descent(tally: Tally, negative: Floats) -> Bools:
+def _has_descent(positive: Floats, negative: Floats, starts: Ints) -> Bools:
     """Return whether the rate of a cell is ever above that of the next one in its segment."""
-    unit = tally.spread(power_of_two(tally.total(tally.weight)))
     descent = np.zeros(len(negative), dtype=bool)
-    descent[1:] = _above(tally.positive / unit, negative / unit)
-    descent[tally.starts] = False
-    return np.logical_or.reduceat(descent, tally.starts)
+    descent[1:] = _above(positive, negative)
+    descent[starts] = False
+    return np.logical_or.reduceat(descent, starts)
 
 
 def _above(positive: Floats, negative: Floats) -> Bools:
@@ -154,7 +150,7 @@ def _in_order(paths: _Paths, segments: Ints, counts: Ints) -> Bools:
     )
     edges = np.maximum(highest - lowest, 0) + 2  # of the bins that can be out of order
     job = np.repeat(np.arange(len(segment)), edges)
-    number = np.arange(len(job)) - np.repeat(np.cumsum(edges) - edges, edges) + lowest[job]
+    number = ranges(lowest, edges)
     start = paths.starts[segment[job]]
     cell = _first_cell(paths, start, paths.ends[segment[job]], count[job], number)
     positive = np.diff(paths.upto(paths.positive, cell, start))

@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calframe._kernels._binned import power_of_two, running_sum, segment_sum
+from calframe._kernels._binned import (
+    T,
+    chunk_bounds,
+    last_cells,
+    power_of_two,
+    running_sum,
+    segment_sum,
+    sizes_of,
+    spread,
+)
 from calframe._typing import Floats, Ints
 
-T = TypeVar("T", bound=np.generic)
 CHUNK = 2**17  # cells worked on at a time: their temporaries stay in the cache
 
 
@@ -67,12 +75,22 @@ class Tally:
     @property
     def sizes(self) -> Ints:
         """The number of cells of each segment."""
-        return np.diff(np.append(self.starts, len(self.score)))
+        return sizes_of(self.starts, len(self.score))
 
     @property
     def segment(self) -> Ints:
         """The segment of each cell, counted from 0."""
-        return np.repeat(np.arange(len(self.starts)), self.sizes)
+        return self.spread(np.arange(len(self.starts)))
+
+    @property
+    def negative(self) -> Floats:
+        """The weight of the negatives in each cell."""
+        return np.maximum(self.weight - self.positive, 0.0)
+
+    @property
+    def squared_negative(self) -> Floats:
+        """The sum of squared weights of the negatives in each cell."""
+        return np.maximum(self.squared - self.squared_positive, 0.0)
 
     def total(self, values: Floats) -> Floats:
         """Return the sum of cell values over each segment, pairwise."""
@@ -80,7 +98,7 @@ class Tally:
 
     def spread(self, values: NDArray[T]) -> NDArray[T]:
         """Return the value of a cell's segment for each cell."""
-        return np.repeat(values, self.sizes)
+        return spread(values, self.starts, len(self.score))
 
     def running(self, values: Floats) -> Floats:
         """Return the running sum of cell values within each segment, the cell itself included.
@@ -107,9 +125,28 @@ class Tally:
 
     def chunks(self, cells: int = CHUNK) -> Iterator[tuple[int, Self]]:
         """Give whole segments of together about `cells` cells, each with the number of its first segment."""
-        first, bounds = 0, np.append(self.starts, len(self.score))
-        while first < len(self.starts):
-            last = int(np.searchsorted(bounds, bounds[first] + cells, side="right")) - 1
-            last = min(max(last, first + 1), len(self.starts))
+        for first, last in chunk_bounds(self.starts, len(self.score), cells):
             yield first, self.part(first, last)
-            first = last
+
+    def merged(self, first: Ints) -> Self:
+        """Return the tally of runs of neighbouring cells, each at its mean score, from where the runs begin.
+
+        Examples
+        --------
+        >>> tally = Tally.of_counts(np.array([0]), np.array([0.2, 0.4, 0.9]), np.ones(3), np.ones(3))
+        >>> runs = tally.merged(np.array([0, 2]))
+        >>> runs.score.round(12), runs.weight
+        (array([0.3, 0.9]), array([2., 1.]))
+        """
+        weight = segment_sum(self.weight, first)
+        mean = segment_sum(self.weight * self.score, first) / weight
+        last = last_cells(first, len(self.score))
+        return type(self)(
+            starts=np.searchsorted(first, self.starts),
+            score=np.clip(mean, self.score[first], self.score[last]),  # whatever rounding made of it
+            rows=segment_sum(self.rows, first),
+            weight=weight,
+            positive=segment_sum(self.positive, first),
+            squared=segment_sum(self.squared, first),
+            squared_positive=segment_sum(self.squared_positive, first),
+        )

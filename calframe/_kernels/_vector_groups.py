@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calframe._kernels._binned import segment_sum
+from calframe._kernels._binned import changes, segment_sum, spread
 from calframe._kernels._vector_bins import Find
 from calframe._kernels._vectors import Vectors
 from calframe._typing import Floats, Ints
@@ -71,10 +71,10 @@ def equal_vectors(vectors: Vectors) -> VectorGroups:
     leader = _leaders(vectors, lambda column: column)
     order = np.lexsort((vectors.label, leader))
     leader, label = leader[order], vectors.label[order]
-    cells = np.flatnonzero(_changes(leader) | _changes(label))
+    cells = np.flatnonzero(changes(leader) | changes(label))
     happened = segment_sum(vectors.weight[order], cells)
     leader, label = leader[cells], label[cells]
-    new = _changes(leader)
+    new = changes(leader)
     groups = np.flatnonzero(new)
     return VectorGroups(
         starts=np.searchsorted(leader[groups], vectors.starts),
@@ -199,7 +199,7 @@ def full_ece(vectors: Vectors, find: Find) -> Floats:
     """
     leader = _leaders(vectors, find)
     order = np.argsort(leader, kind="stable")
-    cells = np.flatnonzero(_changes(leader[order]))
+    cells = np.flatnonzero(changes(leader[order]))
     error = np.zeros(len(cells))
     for score, happened in vectors.columns():
         gap = vectors.weight * (score - happened)
@@ -213,7 +213,7 @@ def _leaders(vectors: Vectors, mark: Callable[[Floats], NDArray[Any]]) -> Ints:
 
     Only the groups that a class tears are sorted again, so that most classes cost one comparison.
     """
-    leader = np.repeat(vectors.starts, vectors.sizes)
+    leader = spread(vectors.starts, vectors.starts, len(vectors.label))
     for number in range(vectors.classes):
         marks = mark(vectors.scores[:, number])
         other = marks != marks[leader]
@@ -232,11 +232,5 @@ def _divide(leader: Ints, marks: NDArray[Any], rows: Ints) -> None:
     key = leader[rows] * (int(rank.max()) + 1) + rank
     order = np.argsort(key)
     members = rows[order]
-    first = np.flatnonzero(_changes(key[order]))
-    sizes = np.diff(np.append(first, len(rows)))
-    leader[members] = np.repeat(np.minimum.reduceat(members, first), sizes)
-
-
-def _changes(values: Ints) -> NDArray[np.bool_]:
-    """Return which values differ from the one before; the first does."""
-    return np.append(True, values[1:] != values[:-1])
+    first = np.flatnonzero(changes(key[order]))
+    leader[members] = spread(np.minimum.reduceat(members, first), first, len(rows))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 
-from calframe._kernels._binned import segment_sum
-from calframe._kernels._building import tally_of_rows
+from calframe._kernels._binned import chunk_bounds, segment_sum, sizes_of, spread
+from calframe._kernels._building import by_segment, tally_of_rows
 from calframe._kernels._tally import CHUNK, Tally
 from calframe._typing import Bools, Floats, Ints
 
@@ -54,12 +55,12 @@ class Vectors:
     @property
     def sizes(self) -> Ints:
         """The number of rows of each segment."""
-        return np.diff(np.append(self.starts, len(self.label)))
+        return sizes_of(self.starts, len(self.label))
 
     @property
     def segment(self) -> Ints:
         """The segment of each row, counted from 0."""
-        return np.repeat(np.arange(len(self.starts)), self.sizes)
+        return spread(np.arange(len(self.starts)), self.starts, len(self.label))
 
     def total(self, values: Floats) -> Floats:
         """Return the sum of row values over each segment, pairwise."""
@@ -68,6 +69,18 @@ class Vectors:
     def mean(self, values: Floats) -> Floats:
         """Return the weighted mean of row values over each segment."""
         return self.total(self.weight * values) / self.total(self.weight)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some row counts otherwise than once."""
+        return bool(np.any(self.weight != 1.0))
+
+    def rows_by_class(self) -> Iterator[Ints]:
+        """Give, class after class, the rows in which it happened."""
+        order = by_segment(self.label, self.classes)
+        bounds = np.searchsorted(self.label[order], np.arange(self.classes + 1))
+        for first, last in pairwise(bounds.tolist()):
+            yield order[first:last]
 
     def columns(self) -> Iterator[tuple[Floats, Bools]]:
         """Give the scores of each class in turn, with the rows in which it happened."""
@@ -94,12 +107,8 @@ class Vectors:
 
     def chunks(self, rows: int = CHUNK) -> Iterator[tuple[int, Self]]:
         """Give whole segments of together about `rows` rows, each with the number of its first segment."""
-        first, bounds = 0, np.append(self.starts, len(self.label))
-        while first < len(self.starts):
-            last = int(np.searchsorted(bounds, bounds[first] + rows, side="right")) - 1
-            last = min(max(last, first + 1), len(self.starts))
+        for first, last in chunk_bounds(self.starts, len(self.label), rows):
             yield first, self.part(first, last)
-            first = last
 
 
 def top_label(vectors: Vectors) -> tuple[Floats, Ints, Floats]:
@@ -169,22 +178,8 @@ def square_loss(vectors: Vectors) -> Floats:
     return loss
 
 
-def log_loss(vectors: Vectors, *, clip: float | None = None) -> tuple[Floats, Ints]:
-    """Return the log loss ``mean -ln s_y`` per segment, and how many of its rows gave what happened no chance.
-
-    Parameters
-    ----------
-    vectors : Vectors
-        Rows.
-    clip : float, optional
-        Move scores into ``[clip, 1 - clip]`` first, without making rows sum to 1 again, as scikit-learn does.
-
-    Returns
-    -------
-    value : ndarray of float64
-        Infinite where a row gave what happened the probability 0.
-    impossible : ndarray of int64
-        The number of such rows after the clip.
+def log_loss(vectors: Vectors, *, clip: float | None = None) -> Floats:
+    """Return the log loss ``mean -ln s_y`` per segment; arguments as in `surprise`.
 
     References
     ----------
@@ -201,15 +196,26 @@ def log_loss(vectors: Vectors, *, clip: float | None = None) -> tuple[Floats, In
     ...     squared=np.ones(2),
     ... )
     >>> log_loss(table)
-    (array([0.69314718,        inf]), array([0, 1]))
+    array([0.69314718,        inf])
+    """
+    return vectors.mean(surprise(vectors, clip=clip))
+
+
+def surprise(vectors: Vectors, *, clip: float | None = None) -> Floats:
+    """Return the log loss ``-ln s_y`` of each row, infinite where it gave what happened the probability 0.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Rows.
+    clip : float, optional
+        Move scores into ``[clip, 1 - clip]`` first, without making rows sum to 1 again, as scikit-learn does.
     """
     chance = vectors.happened()
     if clip is not None:
         chance = np.clip(chance, clip, 1.0 - clip)
     with np.errstate(divide="ignore"):
-        value = vectors.mean(-np.log(chance) + 0.0)
-    impossible: Ints = np.add.reduceat((chance == 0.0).astype(np.int64), vectors.starts)
-    return value, impossible
+        return -np.log(chance) + 0.0
 
 
 def irreducible_loss(vectors: Vectors, posterior: Floats) -> Floats:
@@ -252,14 +258,7 @@ def epistemic_loss(vectors: Vectors, posterior: Floats) -> Floats:
 
 def irreducible_loss_log(vectors: Vectors, posterior: Floats) -> Floats:
     """Return the log loss of the true probabilities, ``mean -ln q_y``, per segment; see `irreducible_loss`."""
-    return log_loss(replace(vectors, scores=posterior))[0]
-
-
-def epistemic_loss_log(vectors: Vectors, posterior: Floats) -> Floats:
-    """Return the log loss less that of the true probabilities, per segment; NaN where both are infinite."""
-    with np.errstate(invalid="ignore"):
-        gap: Floats = log_loss(vectors)[0] - irreducible_loss_log(vectors, posterior)
-    return gap
+    return log_loss(replace(vectors, scores=posterior))
 
 
 def confidence_tally(vectors: Vectors) -> Tally:
@@ -296,7 +295,7 @@ def class_tally(vectors: Vectors, classes: Sequence[int]) -> Tally:
 
 def _tally(vectors: Vectors, codes: Ints, score: Floats, label: Floats, *, copies: int) -> Tally:
     segments = copies * len(vectors)
-    if np.all(vectors.weight == 1.0):  # plain rows take the faster road
+    if not vectors.weighted:  # plain rows take the faster road
         return tally_of_rows(codes, score, label, segments=segments)[0]
     weight, squared = np.tile(vectors.weight, copies), np.tile(vectors.squared, copies)
     return tally_of_rows(codes, score, label, segments=segments, weight=weight, squared=squared)[0]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
-from calframe._kernels import _intervals, _inversion, _skce, _vector_bins, _vector_groups, _vectors
-from calframe._kernels._binned import cell_gaps, segment_max, segment_sum
+from calframe._kernels import _intervals, _skce, _vector_bins, _vector_groups, _vectors
+from calframe._kernels._binned import sizes_of
 from calframe._kernels._building import tally_of_rows
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
+from calframe._kernels._vector_bins import BinSums, NotionBins
 from calframe._registry import Metric, Scored
 from calframe._typing import Floats, Ints
 
@@ -21,66 +21,32 @@ _SURVEY = "Silva Filho et al. (2023), https://doi.org/10.1007/s10994-023-06336-7
 _SKCE_BLOCK = 50  # rows of a block: far less noise than blocks of two, for two to three times the time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NotionCells:
-    """The non-empty bins of all tables of a notion, segment after segment.
-
-    Attributes
-    ----------
-    starts : ndarray of int64
-        The first bin of each segment.
-    weight, score, label, squared : ndarray of float64
-        Sums over each bin.
-    share : ndarray of float64
-        What the absolute gap of each bin counts in the error of its segment.
-    """
-
-    starts: Ints
-    weight: Floats
-    score: Floats
-    label: Floats
-    squared: Floats
-    share: Floats
-
-    def error(self) -> Floats:
-        """Return the expected calibration error of each segment."""
-        return segment_sum(self.share * cell_gaps(self.weight, self.score, self.label), self.starts)
-
-    def largest(self) -> Floats:
-        """Return the largest absolute gap of each segment."""
-        return segment_max(cell_gaps(self.weight, self.score, self.label), self.starts)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return the interval of the expected calibration error."""
-        sums = (self.weight, self.score, self.label, self.squared, self.starts)
-        return _inversion.absolute_error_interval(*sums, level=level, shares=self.share)
-
-
 def confidence_tally(sample: Scored) -> Tally:
     """Return the tally of the largest scores."""
     return _vectors.confidence_tally(sample.vectors)
 
 
-def confidence_cells(sample: Scored) -> NotionCells:
+def confidence_bins(sample: Scored) -> NotionBins:
     """Return the bins of the largest score against whether its class happened."""
     if sample.n_bins:
         table = _vector_bins.confidence_table(sample.vectors, sample.bin_of, sample.n_bins)
-        return _joined(sample, [_of_table(sample, table)], tables=1)
-    tally = sample.shared(confidence_tally)
-    return _joined(sample, [_of_tally(sample, tally, np.arange(len(tally)))], tables=1)
+    else:
+        tally = sample.shared(confidence_tally)
+        table = _of_tally(sample, tally, np.arange(len(tally)))
+    return NotionBins.of_tables([table], _total(sample))
 
 
-def class_cells(sample: Scored) -> NotionCells:
+def class_bins(sample: Scored) -> NotionBins:
     """Return the bins of each class against the rest, every class counting the same."""
-    return _joined(sample, sample.shared(_class_parts), tables=sample.vectors.classes)
+    return NotionBins.of_tables(sample.shared(_class_tables), _total(sample) * sample.vectors.classes)
 
 
-def toplabel_cells(sample: Scored) -> NotionCells:
+def toplabel_bins(sample: Scored) -> NotionBins:
     """Return the bins of the largest score within each predicted class."""
     vectors = sample.vectors
     if sample.n_bins:
         tables = _vector_bins.toplabel_tables(vectors, sample.bin_of, sample.n_bins)
-        return _joined(sample, (_of_table(sample, table) for table in tables), tables=1)
+        return NotionBins.of_tables(tables, _total(sample))
     confidence, predicted, right = _vectors.top_label(vectors)
     tally, present = tally_of_rows(
         vectors.segment * vectors.classes + predicted,
@@ -90,31 +56,22 @@ def toplabel_cells(sample: Scored) -> NotionCells:
         weight=vectors.weight,
         squared=vectors.squared,
     )
-    return _joined(sample, [_of_tally(sample, tally, present // vectors.classes)], tables=1)
+    return NotionBins.of_tables([_of_tally(sample, tally, present // vectors.classes)], _total(sample))
 
 
-def error_of(cells: Callable[[Scored], NotionCells]) -> Callable[[Scored], Floats]:
+def error_of(bins: Callable[[Scored], NotionBins]) -> Callable[[Scored], Floats]:
     """Return the value of an expected error."""
-    return lambda sample: sample.shared(cells).error()
+    return lambda sample: sample.shared(bins).error()
 
 
-def largest_of(cells: Callable[[Scored], NotionCells]) -> Callable[[Scored], Floats]:
+def largest_of(bins: Callable[[Scored], NotionBins]) -> Callable[[Scored], Floats]:
     """Return the value of a largest error."""
-    return lambda sample: sample.shared(cells).largest()
+    return lambda sample: sample.shared(bins).largest()
 
 
-def interval_of(cells: Callable[[Scored], NotionCells]) -> Callable[[Scored, float], tuple[Floats, Floats]]:
+def interval_of(bins: Callable[[Scored], NotionBins]) -> Callable[[Scored, float], tuple[Floats, Floats]]:
     """Return the interval of an expected error."""
-    return lambda sample, level: sample.shared(cells).interval(level)
-
-
-def _class_parts(sample: Scored) -> list[tuple[Ints, Floats]]:
-    """Return the segments and the sums of the bins of each class."""
-    if sample.n_bins:
-        tables = _vector_bins.class_tables(sample.vectors, sample.bin_of, sample.n_bins)
-        return [_of_table(sample, table) for table in tables]
-    tallies = (_vectors.class_tally(sample.vectors, [number]) for number in range(sample.vectors.classes))
-    return [_of_tally(sample, tally, np.arange(len(tally))) for tally in tallies]
+    return lambda sample, level: sample.shared(bins).interval(level=level)
 
 
 def class_interval(sample: Scored, level: float) -> tuple[Floats, Floats]:
@@ -122,40 +79,33 @@ def class_interval(sample: Scored, level: float) -> tuple[Floats, Floats]:
 
     Classes share their rows, so their errors are not independent; the means of the ends hold however they go together.
     """
-    ends = [_joined(sample, [part], tables=1).interval(level) for part in sample.shared(_class_parts)]
-    low, high = (np.mean(side, axis=0) for side in zip(*ends, strict=True))
+    classes = [NotionBins.of_tables([table], _total(sample)) for table in sample.shared(_class_tables)]
+    low, high = np.mean([bins.interval(level=level) for bins in classes], axis=0)
     return low, high
 
 
-def _of_table(sample: Scored, table: _vector_bins.BinnedSums) -> tuple[Ints, Floats]:
-    """Return the segments and the sums of the bins that have rows."""
-    filled = np.flatnonzero(table.weight > 0)
-    sums = np.stack([values[filled] for values in (table.weight, table.score, table.label, table.squared)])
-    return filled // sample.n_bins, sums
+def _class_tables(sample: Scored) -> list[BinSums]:
+    """Return the bins of each class."""
+    if sample.n_bins:
+        return list(_vector_bins.class_tables(sample.vectors, sample.bin_of, sample.n_bins))
+    tallies = (_vectors.class_tally(sample.vectors, [number]) for number in range(sample.vectors.classes))
+    return [_of_tally(sample, tally, np.arange(len(tally))) for tally in tallies]
 
 
-def _of_tally(sample: Scored, tally: Tally, segments: Ints) -> tuple[Ints, Floats]:
+def _of_tally(sample: Scored, tally: Tally, segments: Ints) -> BinSums:
+    """Return bins of equal weight; `segments` says whose segment each one of the tally belongs to."""
     bins = equal_mass(tally, sample.quantiles)
-    sums = np.stack([bins.sums[name] for name in ("w", "wp", "wy", "w2")])
-    return np.repeat(segments, np.diff(np.append(bins.starts, len(bins.bin)))), sums
-
-
-def _joined(sample: Scored, parts: Iterable[tuple[Ints, Floats]], *, tables: int) -> NotionCells:
-    """Return the bins of several tables, segment after segment."""
-    found = list(parts)
-    segment = np.concatenate([segment for segment, _ in found])
-    order = np.argsort(segment, kind="stable")
-    weight, score, label, squared = np.concatenate([sums for _, sums in found], axis=1)[:, order]
-    segment = segment[order]
-    total = sample.vectors.total(sample.vectors.weight) * tables
-    return NotionCells(
-        starts=np.searchsorted(segment, np.arange(len(sample.vectors))),
-        weight=weight,
-        score=score,
-        label=label,
-        squared=squared,
-        share=weight / total[segment],
+    return BinSums(
+        segment=np.repeat(segments, sizes_of(bins.starts, len(bins.bin))),
+        weight=bins.sums["w"],
+        score=bins.sums["wp"],
+        label=bins.sums["wy"],
+        squared=bins.sums["w2"],
     )
+
+
+def _total(sample: Scored) -> Floats:
+    return sample.vectors.total(sample.vectors.weight)
 
 
 def _full(sample: Scored) -> Floats:
@@ -186,8 +136,8 @@ NOTION_METRICS = (
         low=0,
         high=1,
         direction="lower",
-        value=error_of(confidence_cells),
-        interval=interval_of(confidence_cells),
+        value=error_of(confidence_bins),
+        interval=interval_of(confidence_bins),
     ),
     Metric(
         name="confidence_mce",
@@ -200,7 +150,7 @@ NOTION_METRICS = (
         low=0,
         high=1,
         direction="lower",
-        value=largest_of(confidence_cells),
+        value=largest_of(confidence_bins),
     ),
     Metric(
         name="classwise_ece",
@@ -213,7 +163,7 @@ NOTION_METRICS = (
         low=0,
         high=1,
         direction="lower",
-        value=error_of(class_cells),
+        value=error_of(class_bins),
         interval=class_interval,
     ),
     Metric(
@@ -227,7 +177,7 @@ NOTION_METRICS = (
         low=0,
         high=1,
         direction="lower",
-        value=largest_of(class_cells),
+        value=largest_of(class_bins),
     ),
     Metric(
         name="toplabel_ece",
@@ -240,8 +190,8 @@ NOTION_METRICS = (
         low=0,
         high=1,
         direction="lower",
-        value=error_of(toplabel_cells),
-        interval=interval_of(toplabel_cells),
+        value=error_of(toplabel_bins),
+        interval=interval_of(toplabel_bins),
     ),
     Metric(
         name="full_ece",

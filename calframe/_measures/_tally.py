@@ -7,9 +7,13 @@ import numpy as np
 from calframe._kernels import _isotonic, _losses, _moments, _ranked, _selective, _smooth, _sweep
 from calframe._kernels._binned import effective_rows
 from calframe._kernels._risk_intervals import aurc_interval, excess_aurc_interval
+from calframe._kernels._smooth_interval import smooth_error_interval
 from calframe._kernels._tally import Tally
 from calframe._registry import Metric, Tallied
 from calframe._typing import Floats
+
+_FEWEST_OUTSIDE = 10  # resamples that an interval leaves out, for its ends to be found
+_ROUNDING = 1e-9
 
 
 def _corp(sample: Tallied) -> _isotonic.CorpParts:
@@ -24,8 +28,12 @@ def _ecce(sample: Tallied) -> _ranked.Ecce:
     return _ranked.ecce(sample.tally)
 
 
+def _ecce_noise(sample: Tallied) -> Floats:
+    return _ranked.ecce_noise(sample.tally, sample.shared(_ecce))
+
+
 def _confidence(sample: Tallied) -> Tally:
-    return _selective.confidence_tally(sample.tally)
+    return _selective.confidence_tally(sample.tally, is_logit=sample.is_logit)
 
 
 def _rate(sample: Tallied) -> tuple[Floats, Floats]:
@@ -33,6 +41,14 @@ def _rate(sample: Tallied) -> tuple[Floats, Floats]:
     tally = sample.tally
     weight = tally.total(tally.weight)
     return tally.total(tally.positive) / weight, effective_rows(weight, tally.total(tally.squared))
+
+
+def _smooth_interval(sample: Tallied, level: float) -> tuple[Floats, Floats]:
+    options = sample.options
+    if options.n_resamples * (1.0 - level) < _FEWEST_OUTSIDE - _ROUNDING:
+        unknown = np.full(len(sample.tally), np.nan)
+        return unknown, unknown
+    return smooth_error_interval(sample.tally, level=level, n_resamples=options.n_resamples, seed=options.seed)
 
 
 TALLY_METRICS: tuple[Metric, ...] = (
@@ -49,7 +65,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         direction="higher",
         value=lambda sample: _ranked.auc(sample.tally),
         undefined="only one class",
-        interval=lambda sample, level: _ranked.auc_interval(sample.tally, level),
+        interval=lambda sample, level: _ranked.auc_interval(sample.tally, level=level),
     ),
     Metric(
         name="ece_sweep",
@@ -76,6 +92,8 @@ TALLY_METRICS: tuple[Metric, ...] = (
         high=1,
         direction="lower",
         value=lambda sample: _smooth.smooth_error(sample.tally)[0],
+        interval=_smooth_interval,
+        interval_needs=f"n_resamples of {_FEWEST_OUTSIDE} / (1 - confidence_level) or more",
     ),
     Metric(
         name="ecce_r",
@@ -89,7 +107,9 @@ TALLY_METRICS: tuple[Metric, ...] = (
         high=1,
         direction="lower",
         value=lambda sample: sample.shared(_ecce).range,
-        interval=lambda sample, level: _ranked.ecce_intervals(sample.tally, level)[0],
+        interval=lambda sample, level: _ranked.ecce_range_interval(
+            sample.shared(_ecce), sample.shared(_ecce_noise), level=level
+        ),
     ),
     Metric(
         name="ecce_mad",
@@ -103,7 +123,9 @@ TALLY_METRICS: tuple[Metric, ...] = (
         high=1,
         direction="lower",
         value=lambda sample: sample.shared(_ecce).largest,
-        interval=lambda sample, level: _ranked.ecce_intervals(sample.tally, level)[1],
+        interval=lambda sample, level: _ranked.ecce_mad_interval(
+            sample.shared(_ecce), sample.shared(_ecce_noise), level=level
+        ),
     ),
     Metric(
         name="calibration_loss",
@@ -240,9 +262,9 @@ TALLY_METRICS: tuple[Metric, ...] = (
         summary="mean risk of the most confident rows, over all their numbers; confidence max(p, 1 - p)",
         formula="(1/n) Σ_k errors among the k most confident / k, mean over all orders of ties",
         source="Geifman, Uziel & El-Yaniv (2019), https://doi.org/10.48550/arXiv.1805.08206",
-        convention="a score of 0.5 predicts 1; k runs from 1 to n",
+        convention="a score of 0.5 predicts 1; k runs from 1 to n; of logits confidence is |z|, unrounded",
         example="2/9 ≈ 0.2222",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=1,
         direction="lower",
@@ -256,7 +278,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         source="Geifman, Uziel & El-Yaniv (2019), https://doi.org/10.48550/arXiv.1805.08206",
         convention="as aurc",
         example="2/15 ≈ 0.1333",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=1,
         direction="lower",

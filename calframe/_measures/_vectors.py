@@ -22,9 +22,7 @@ def _surprise(sample: Scored) -> Floats:
     clip, vectors = sample.options.clip, sample.vectors
     if sample.surprise is not None and clip is None:
         return sample.surprise
-    chance = vectors.happened() if clip is None else np.clip(vectors.happened(), clip, 1.0 - clip)
-    with np.errstate(divide="ignore"):
-        return -np.log(chance) + 0.0
+    return _vectors.surprise(vectors, clip=clip)
 
 
 def _log_loss(sample: Scored) -> Floats:
