@@ -111,7 +111,12 @@ class Measured:
 
 
 def _tidy(value: Floats, low: Floats, high: Floats, metric: Metric) -> tuple[Floats, Floats]:
-    """Return the ends of an interval within the range of the metric, a value that rounding put outside inside."""
+    """Return the ends of an interval within the range of the metric, a value that rounding put outside inside.
+
+    What has no value has no interval.
+    """
+    unknown = np.isnan(value)
+    low, high = np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
     room = _ROUNDING * np.maximum(np.abs(value), 1.0)
     with np.errstate(invalid="ignore"):
         low = np.where((low > value) & (low - value <= room), value, low)

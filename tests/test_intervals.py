@@ -154,7 +154,6 @@ WITHOUT = [
     "ece_expected",
     "within_bin",
     "ece_sweep",
-    "smece",
     "calibration_loss",
     "refinement_loss",
     "calibration_loss_log",
@@ -180,12 +179,39 @@ def test_metrics_without_an_interval_say_so(make: Maker) -> None:
     rng = np.random.default_rng(2)
     score = rng.uniform(0.1, 0.9, 3000)  # enough rows for that of skce
     table = {"y": (rng.random(3000) < score).astype(int), "p": score}
-    found = rows(measure(make, table, metrics="all", confidence_level=0.9, n_resamples=20))
+    found = rows(measure(make, table, metrics="all", confidence_level=0.9, n_resamples=100))
     assert found["note"] == [f"no interval for {', '.join(WITHOUT)}"]
     for name, metric in METRICS.items():
         if not metric.posterior:
             known = name not in WITHOUT
             assert [found[f"{name}_{end}"][0] is not None for end in ("low", "high")] == [known, known], name
+
+
+def smooth_interval(table: dict[str, Any], **arguments: Any) -> list[tuple[float | None, float | None]]:
+    found = rows(measure(POLARS, table, metrics="smece", **{"confidence_level": 0.9, "n_resamples": 200, **arguments}))
+    return list(zip(found["smece_low"], found["smece_high"], strict=True))
+
+
+def test_the_draws_of_a_smooth_interval_come_from_the_seed_and_the_rows() -> None:
+    rng = np.random.default_rng(8)
+    score = rng.uniform(0.1, 0.9, 400)
+    table = {"y": (rng.random(400) < score**2).astype(int), "p": score, "g": np.repeat(["a", "b"], 200)}
+    (low, high), (low_b, high_b) = smooth_interval(table, by="g")
+    assert smooth_interval(table, by="g") == [(low, high), (low_b, high_b)]
+    alone = {name: values[:200] for name, values in table.items()}
+    assert smooth_interval(alone, rng=0) == [(low, high)]  # whatever stands beside it
+    other = smooth_interval(alone, rng=1)
+    assert other != [(low, high)]
+    assert other == [(pytest.approx(low, rel=0.3), pytest.approx(high, rel=0.15))]
+    assert 0 < low < high < 1
+
+
+def test_a_smooth_interval_needs_draws_beyond_its_ends(make: Maker) -> None:
+    table = {"y": [0, 1, 1, 0] * 5, "p": [0.2, 0.4, 0.9, 0.6] * 5}
+    few = rows(measure(make, table, metrics="smece", confidence_level=0.9, n_resamples=99))
+    assert (few["smece_low"], few["smece_high"]) == ([None], [None])
+    assert few["note"] == ["no interval for smece: it needs n_resamples of 10 / (1 - confidence_level) or more"]
+    assert smooth_interval(table, n_resamples=100) != [(None, None)]
 
 
 def test_intervals_widen_with_the_level_and_hold_the_value() -> None:

@@ -242,7 +242,10 @@ def test_every_library_gives_the_same_table(make: Maker, weight_kind: str) -> No
     polars = rows(calframe.metrics(Maker("polars")(table), **arguments))
     found = rows(calframe.metrics(make(table), **arguments))
     assert list(found) == list(polars)
-    assert found == {name: [approx(x) for x in values] for name, values in polars.items()}
+    # an end for smece solves for a bandwidth, to nine digits; sums differ in their last digits between libraries
+    digits = {"smece_low": 1e-9, "smece_high": 1e-9}
+    expected = {name: [approx(x, rel=digits.get(name, 1e-12)) for x in values] for name, values in polars.items()}
+    assert found == expected
 
 
 def test_a_result_is_a_table_of_the_same_library(make: Maker) -> None:

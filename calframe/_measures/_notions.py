@@ -220,6 +220,7 @@ NOTION_METRICS = (
         direction="zero",
         value=lambda sample: sample.shared(_skce_parts)[0],
         undefined="fewer than two rows",
+        interval_needs="more than 2,000 rows, because with all pairs no law is known where scores are right",
         interval=lambda sample, level: _normal(sample.shared(_skce_parts), level),
     ),
 )

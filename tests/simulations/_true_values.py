@@ -103,6 +103,7 @@ TRUE_VALUES: Mapping[str, TrueValue] = {
     "classwise_ece": measured("classwise_ece"),
     "toplabel_ece": measured("toplabel_ece"),
     "auc": measured("auc"),
+    "smece": measured("smece"),
     "aurc": measured("aurc"),
     "eaurc": measured("eaurc"),
     "ecce_r": measured("ecce_r"),
