@@ -94,8 +94,9 @@ def _vectors(
 
 def _text(classes: ClassRule, count: int, vector: Sequence[float], what: str, tolerance: float, place: str) -> str:
     pairs = list(zip(classes.names, vector, strict=True))
-    far = sorted(pairs, key=lambda pair: -abs(pair[1] - 0.5))[:_SHOWN] if len(pairs) > _SHOWN else pairs
-    listed = ", ".join(f"{name!r}: {value:g}" for name, value in far) + (", …" if len(pairs) > _SHOWN else "")
+    telling = sorted(pairs, key=lambda pair: (0.0 <= pair[1] <= 1.0, -pair[1]))  # those outside first, then the largest
+    shown = telling[:_SHOWN] if len(pairs) > _SHOWN else pairs
+    listed = ", ".join(f"{name!r}: {value:g}" for name, value in shown) + (", …" if len(pairs) > _SHOWN else "")
     fail = f"{_rows(count)} {'does' if count == 1 else 'do'} not{place}"
     allowed = f"{tolerance:.2g}".replace("e-0", "e-")
     text = (

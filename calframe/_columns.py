@@ -74,7 +74,7 @@ class Key:
 
 
 def check_columns(frame: nw.LazyFrame[Any], roles: Roles, reserved: Iterable[str]) -> None:
-    """Raise unless every column exists, is told apart by more than case, and no key takes a result's name."""
+    """Raise unless every column exists, is told apart by more than case, and no key is a result's name or the label."""
     available = frame.collect_schema().names()
     for name, role in roles.columns().items():
         if name not in available:
@@ -93,6 +93,8 @@ def check_columns(frame: nw.LazyFrame[Any], roles: Roles, reserved: Iterable[str
     for name in roles.by:
         if name in taken:
             raise ColumnClashError.from_reserved(name)
+        if name == roles.label:
+            raise ColumnClashError.from_label(name)
 
 
 def check_types(
@@ -178,7 +180,10 @@ def part_types(dtype: Any, classes: Sequence[Any]) -> list[Any]:
 
 def _wanted(dtype: Any) -> str:
     if isinstance(dtype, nw.List | nw.Array | nw.Struct):
-        return "for vectors of class probabilities pass classes=, the list of the classes"
+        return (
+            "metrics and curve take vectors of class probabilities with classes=, the list of the classes, a report "
+            "the column of one class"
+        )
     return "scores are numbers between 0 and 1. Cast it to a float"
 
 

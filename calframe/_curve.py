@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import polars as pl
+
 from calframe._binning import BinChoice
 from calframe._closing import warn_empty_categories
 from calframe._curve_tables import CurveMethod, Drawn, curve_table
@@ -21,6 +23,14 @@ if TYPE_CHECKING:
     import altair as alt
 
 _COLUMNS = ("bin", "lower", "upper", "mean_score", "rate", "rate_low", "rate_high", "band_low", "band_high")
+_DEFAULTS = {"bins": None, "strategy": "uniform", "closed": "left", "interval": None}
+_UNUSED = {
+    "isotonic": {
+        **dict.fromkeys(("bins", "strategy", "closed"), "its steps follow from the scores, without bins"),
+        "interval": "its intervals come from resampled rows",
+    },
+    "loess": {"interval": "its intervals are normal"},
+}
 _USUAL_BINS = {"binned": 15, "isotonic": 15, "kernel": 100, "loess": 100}
 
 
@@ -43,7 +53,7 @@ class Curve:
     label : str
         The label column.
     n, n_missing, n_invalid : int
-        Rows used, rows with something missing, and rows left out by ``invalid="drop"``, over all models.
+        Rows used, rows with something missing, and rows left out by ``invalid="drop"``, over all models and classes.
     bins : tuple of float
         The edges; empty where the scores of each segment make them.
     closed : {"left", "right"}
@@ -128,11 +138,25 @@ class Curve:
         """Return one line that says what the curve holds."""
         rows = len(to_polars(self.table))
         noun = {"binned": "bin", "isotonic": "step"}.get(self.method, "point")
-        bins, used = (f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in ((rows, noun), (self.n, "row")))
-        return f"<Curve: {bins} from {used}; .table, .plot(), .to_dict()>"
+        return f"<Curve: {_counted(rows, noun)} from {self._rows()}; .table, .plot(), .to_dict()>"
 
     def _repr_html_(self) -> str:
-        return html_table(self.table, caption=f"Reliability curve of {', '.join(self.scores)}, {self.n:,} rows")
+        return html_table(self.table, caption=f"Reliability curve of {', '.join(self.scores)}, {self._rows()}")
+
+    def _rows(self) -> str:
+        """Return how many rows there are behind it: those of a class or model once, where all have the same."""
+        table = to_polars(self.table)
+        key, many = ("class", "classes") if "class" in table.columns else ("model", "models")
+        if key not in table.columns or table[key].n_unique() == 1:
+            return _counted(self.n, "row")
+        each = table.group_by(key).agg(pl.col("n").sum())["n"]
+        if each.n_unique() == 1:
+            return f"{_counted(int(each[0]), 'row')} x {len(each)} {many}"
+        return f"{_counted(self.n, 'row')} of {len(each)} {many}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def curve(
@@ -251,6 +275,7 @@ def curve(
     check_level(confidence_level, required=True)
     check_interval(interval, confidence_level)
     check_resamples(n_resamples)
+    _check_unused(method, bins=bins, strategy=strategy, closed=closed, interval=interval)
     choice = BinChoice.from_arguments(_USUAL_BINS[method] if bins is None else bins, strategy=strategy, closed=closed)
     drawn = Drawn(
         method=method,
@@ -291,6 +316,16 @@ def curve(
         notion=notion,
         method=method,
     )
+
+
+def _check_unused(method: CurveMethod, **given: Any) -> None:
+    """Raise if an argument differs from its default and the method does not use it."""
+    for name, why in _UNUSED.get(method, {}).items():
+        value = given[name]
+        if isinstance(value, str | None) and value == _DEFAULTS[name]:
+            continue
+        msg = f"{name}= is not used with method={method!r}: {why}. Leave it out; got {value!r}."
+        raise ArgumentError(msg)
 
 
 def _opened(data: Any, roles: Roles, notion: Notion | None, choice: BinChoice) -> Table:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
+from calframe._nearest import nearest
+
 _SHOWN_NAMES = 12  # enough to recognise a table by, short enough for a terminal
 _QUIET_PACKAGES = ("polars", "narwhals", "pandas", "calframe")
 
@@ -22,11 +24,13 @@ class ArgumentError(CalframeError):
 
     @classmethod
     def from_choice(cls, name: str, value: object, allowed: Iterable[str]) -> Self:
-        """Say which values an argument takes, and the nearest one to what was given."""
+        """Say which value is meant by what was given, as far as that can be told, and which ones an argument takes."""
         known = sorted(allowed)
-        near = difflib.get_close_matches(str(value), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        return cls(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}.{hint}")
+        near = nearest(value, known) if isinstance(value, str) else None
+        listed = f"must be one of {', '.join(map(repr, known))}"
+        if near is None:
+            return cls(f"{name} {listed}; got {value!r}.")
+        return cls(f"{name}={value!r} is not known. Did you mean {near!r}? It {listed}.")
 
 
 class ColumnNotFoundError(CalframeError):
@@ -36,6 +40,9 @@ class ColumnNotFoundError(CalframeError):
     def from_name(cls, name: str, *, role: str, available: Sequence[str], candidates: Sequence[str] = ()) -> Self:
         """Name the missing column, near names, and the columns that could be meant."""
         text = f"no column {name!r} for {role}="
+        listed = [part.strip() for part in name.split(",")]
+        if role in {"by", "score"} and len(listed) > 1 and set(listed) <= set(available):
+            return cls(f"{text}. Did you mean {role}={listed}?")
         folded = {column.casefold(): column for column in available}
         near = difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.7)
         if near:
@@ -61,6 +68,14 @@ class ColumnClashError(CalframeError):
     def from_reserved(cls, name: str) -> Self:
         """Refuse a segment column named like a column of the result."""
         return cls(f"segment column {name!r} has the name of a result column; rename it, for example to '{name}_'.")
+
+    @classmethod
+    def from_label(cls, name: str) -> Self:
+        """Refuse the label as a segment column."""
+        return cls(
+            f"by={name!r} is also the label column: where all labels are the same, right scores look wrong, too. Name "
+            "a column that is known before the outcome."
+        )
 
 
 class LabelError(CalframeError):

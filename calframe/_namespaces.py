@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 import polars as pl
 
 from calframe._curve import curve
 from calframe._expr import CalibExpressions
+from calframe._measures import metric_names
 from calframe._metrics import metrics
 from calframe._verb_report import report
 
 NAME = "calib"
+_DATA = re.compile(r"^    data : table\n(?:        .*\n)+", re.MULTILINE)  # the parameter that a method does not take
 
 
 def _method(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,6 +29,7 @@ def _method(verb: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: CalibNamespace, **arguments: Any) -> Any:
         return verb(self._table(), **arguments)
 
+    method.__doc__ = _DATA.sub("", verb.__doc__ or "")
     signature = inspect.signature(verb)
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     method.__signature__ = signature.replace(  # type: ignore[attr-defined]
@@ -48,6 +52,13 @@ class CalibNamespace:
     metrics = _method(metrics)
     curve = _method(curve)
     report = _method(report)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say how a metric is asked for, where one is taken for a method."""
+        msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in metric_names():
+            msg = f"{name!r} is no method of a table; ask for it by .calib.metrics(label=, score=, metrics={name!r})."
+        raise AttributeError(msg)
 
     def _table(self) -> Any:
         frame = self._reference()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import narwhals
@@ -12,12 +13,14 @@ import numpy as np
 import polars as pl
 
 from calframe._errors import ArgumentError
-from calframe._measures import CLASS_METRICS, METRICS, reserved_names
-from calframe._measures._own import add_metric, mean_metric, own_metrics, sums_metric
+from calframe._measures import CLASS_METRICS, METRICS, metric_names, reserved_names
+from calframe._measures._own import add_metric, mean_metric, sums_metric
 from calframe._options import is_real
 from calframe._registry import Row, Term
 from calframe._typing import Direction, Floats
 
+_EXPRESSIONS = "which are expressions: methods work on them, such as .abs(), and narwhals.when(...), not abs(...) or if"
+_ARRAYS = "which are arrays of one number a segment, by name, as in sums['weight']"
 _TRIED = {"used": [1.0] * 4, "score": [0.25, 0.75, 0.5, 0.875], "label": [0.0, 1.0, 1.0, 0.0]}  # of a small table
 
 
@@ -131,8 +134,7 @@ def _check_free(name: Any) -> None:
     if not isinstance(name, str):
         return
     ends = {f"{name}_low", f"{name}_high"}
-    known = {*METRICS, *CLASS_METRICS, *own_metrics()}
-    if name == "all" or (name not in known and ({name} | ends) & reserved_names()):
+    if name == "all" or (name not in metric_names() and ({name} | ends) & reserved_names()):
         msg = f"{name!r} has a meaning of its own in results and arguments; choose another name."
         raise ArgumentError(msg)
 
@@ -162,7 +164,8 @@ def _sums_tried(terms: Mapping[str, Term]) -> dict[str, Floats]:
     given: Mapping[str, Any] = terms  # users pass other things than annotations say
     for name, term in given.items():
         _check_term(name, term)
-        found = term(row)
+        with _explained(name, "row.score, row.label and row.chance", _EXPRESSIONS):
+            found = term(row)
         if not isinstance(found, narwhals.Expr):
             msg = (
                 f"{name!r} must give an expression made of row.score, row.label and row.chance; got "
@@ -176,12 +179,9 @@ def _sums_tried(terms: Mapping[str, Term]) -> dict[str, Floats]:
 
 def _tried(name: str, term: Any, table: nw.DataFrame[Any]) -> Floats:
     """Return the values of a term on each row, the same as on that row alone."""
-    try:
+    with _explained(name, "row.score, row.label and row.chance", _EXPRESSIONS):
         together = _evaluated(table, term)
         alone = [_evaluated(table[i : i + 1], term)[0] for i in range(len(table))]
-    except (nw.exceptions.NarwhalsError, pl.exceptions.PolarsError) as error:
-        msg = f"{name!r} cannot be computed from row.score, row.label and row.chance: {error}"
-        raise ArgumentError(msg) from error
     if not np.array_equal(together, alone, equal_nan=True):
         msg = (
             f"{name!r} must say of each row what it says of that row alone; here other rows matter, as in mean, rank "
@@ -189,6 +189,17 @@ def _tried(name: str, term: Any, table: nw.DataFrame[Any]) -> Floats:
         )
         raise ArgumentError(msg)
     return together
+
+
+@contextmanager
+def _explained(name: str, offered: str, how: str) -> Iterator[None]:
+    """Turn whatever stops a function of the user into one error that says what the function is given, and how it is."""
+    try:
+        yield
+    except Exception as error:
+        cause = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+        msg = f"{name!r} cannot be computed ({cause}); it is given {offered}, {how}."
+        raise ArgumentError(msg) from error
 
 
 def _evaluated(table: nw.DataFrame[Any], term: Any) -> Floats:
@@ -207,12 +218,8 @@ def _check_term(name: Any, term: Any) -> None:
 
 def _check_value(value: Callable[[Mapping[str, Floats]], Any], sums: Mapping[str, Floats]) -> None:
     """Raise unless a function of sums gives a number a segment, whatever the unit of the weights."""
-    try:
-        with np.errstate(all="ignore"):
-            once, twice = (np.asarray(value({name: unit * of for name, of in sums.items()})) for unit in (1.0, 2.0))
-    except KeyError as error:
-        msg = f"value asks for the sum {error}, which no term makes; there are {', '.join(map(repr, sums))}."
-        raise ArgumentError(msg) from error
+    with np.errstate(all="ignore"), _explained("value", f"the sums {', '.join(map(repr, sums))}", _ARRAYS):
+        once, twice = (np.asarray(value({name: unit * of for name, of in sums.items()})) for unit in (1.0, 2.0))
     if once.dtype.kind not in "biuf" or once.shape not in ((), sums["weight"].shape):
         msg = f"value must give an array of one number a segment; of {len(sums['weight'])} segments it made {once!r}."
         raise ArgumentError(msg)

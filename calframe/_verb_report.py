@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,7 +162,8 @@ def report(
     label, weight, positive, link, invalid, weight_kind, engine
         See `metrics`.
     score : str
-        Column of the probability of the positive class.
+        Column of the probability of the positive class. Of a model of several classes take one: its probability, with
+        a 0/1 label of whether it happened. For all of them together `metrics` and `curve` have ``notion=``.
     by : str or list of str, optional
         Segment columns. Each is a grouping of its own; intervals and p-values hold over the segments of all of them.
     time : str, optional
@@ -257,5 +259,12 @@ def _asked(given: dict[str, Any]) -> str:
 def _one_score(score: object) -> str:
     if isinstance(score, str):
         return score
-    msg = f"a report is about one score column; got {score!r}. Make one report for each model."
-    raise ArgumentError(msg)
+    what = f"a report is about one column of probabilities of a positive class; got score={score!r}."
+    if isinstance(score, Mapping):
+        what += (
+            " For several classes make a 0/1 column for one class, or for whether the likeliest class happened, and "
+            "report on its probability; calframe.metrics and calframe.curve take all classes at once."
+        )
+    else:
+        what += " Make one report for each model."
+    raise ArgumentError(what)

@@ -1,7 +1,7 @@
 """From a table of predictions to numbers, a curve and a report.
 
 Which airlines get scores that say too much, is that more than chance, and since when? Writes flights.html and
-flights_curve.svg into this folder.
+flights_curve.svg into the working directory.
 """
 
 import polars as pl

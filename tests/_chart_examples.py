@@ -142,7 +142,8 @@ def time_table(names: Sequence[str]) -> pl.DataFrame:
 
 def overlay_table(names: Sequence[str]) -> pl.DataFrame:
     """Return the same four bins for each curve."""
-    return pl.concat([line_table(prefix=f"{name}: ").with_columns(curve=pl.lit(name)) for name in names])
+    tables = [line_table(prefix=f"{name}: ").with_columns(curve=pl.lit(name)) for name in names]
+    return pl.concat(tables).with_columns(weight="n")
 
 
 def build(name: str, width: int, names: Sequence[str] = NAMES) -> Drawing:

@@ -167,6 +167,9 @@ MISSING = [
     ({"by": "regoin"}, r"no column 'regoin' for by=\. Did you mean 'region'\?"),
     ({"by": ["region", "q"]}, r"no column 'q' for by=.*: 'region'"),
     ({"weight": "v"}, r"no column 'v' for weight="),
+    ({"by": "region, w"}, r"no column 'region, w' for by=\. Did you mean by=\['region', 'w'\]\?"),
+    ({"score": "p,w"}, r"no column 'p,w' for score=\. Did you mean score=\['p', 'w'\]\?"),
+    ({"by": "region,q"}, r"no column 'region,q' for by=.*'region'"),
 ]
 
 
@@ -183,6 +186,11 @@ def test_names_that_differ_by_case_only(library: str) -> None:  # DuckDB has no 
     match = r"columns 'p' and 'P' differ only by case, and some engines mix them up; rename"
     refuses(Maker(library), table, ColumnClashError, match, reads=False, by="P")
     assert calframe.metrics(Maker(library)(table), label="y", score="p") is not None  # unused ones do not count
+
+
+@pytest.mark.parametrize("by", ["y", ["region", "y"]])
+def test_the_label_is_no_segment(make: Maker, by: Any) -> None:
+    refuses(make, TABLE, ColumnClashError, r"by='y' is also the label column", reads=False, by=by)
 
 
 @pytest.mark.parametrize("by", [None, "g"])
@@ -207,9 +215,14 @@ def test_a_table_without_rows(make: Maker, by: str | None) -> None:
         ({"score": "w", "weight": "w"}, r"score='w' is also the weight column; name two different"),
         ({"weight": "y"}, r"weight='y' is also the label column; name two different"),
         ({"weight": ["w"]}, r"weight= takes the name of a column .* got list"),
-        ({"strategy": "quantiles"}, r"strategy must be one of .* got 'quantiles'"),
+        ({"strategy": "random"}, r"strategy must be one of 'quantile', 'uniform'; got 'random'"),
+        (
+            {"strategy": "equal"},
+            r"strategy='equal' is not known\. Did you mean 'uniform'\? It must be one of 'quantile'",
+        ),
+        ({"strategy": "adaptive"}, r"strategy='adaptive' is not known\. Did you mean 'quantile'\?"),
         ({"closed": "both"}, r"closed must be one of 'left', 'right'; got 'both'"),
-        ({"link": "log"}, r"link must be one of 'logit', 'probability'; got 'log'\. Did you mean 'logit'"),
+        ({"link": "log"}, r"link='log' is not known\. Did you mean 'logit'\? It must be one of 'logit', 'probability'"),
         ({"invalid": "keep"}, r"invalid must be one of 'drop', 'raise'; got 'keep'"),
         ({"weight_kind": "x"}, r"weight_kind must be one of 'frequency', 'importance'; got 'x'"),
         ({"interval": "wald"}, r"interval must be one of 'clopper_pearson', 'jeffreys', 'wilson'; got 'wald'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,21 @@ def test_many_classes_are_shown_in_part() -> None:
     assert str(caught.value).count("'c") == 5
 
 
+@pytest.mark.parametrize(
+    ("vector", "shown"),
+    [
+        ([0.0, 0.01, 0.0, 0.3, 0.0, 0.02, 0.6, 0.0], "'c6': 0.6, 'c3': 0.3, 'c5': 0.02, 'c1': 0.01, 'c0': 0, …"),
+        ([0.25, 0.2, 0.15, 0.2, 0.15, 0.1, -0.05, 0.0], "'c6': -0.05, 'c0': 0.25, 'c1': 0.2, 'c3': 0.2, 'c2': 0.15, …"),
+        ([0.1, 0.2, 0.0], "'c0': 0.1, 'c1': 0.2, 'c2': 0"),
+    ],
+    ids=["largest", "outside first", "few in their order"],
+)
+def test_of_many_classes_the_telling_ones_are_shown(vector: list[float], shown: str) -> None:
+    data = pl.DataFrame({"y": ["c0"], "v": [vector]})
+    with pytest.raises(ScoreError, match=re.escape(f"{{{shown}}} adds up to")):
+        calframe.metrics(data, label="y", score="v", classes=[f"c{i}" for i in range(len(vector))])
+
+
 @pytest.mark.parametrize("kind", ["list", "struct"])
 def test_vectors_are_checked_too(make: Maker, kind: str) -> None:
     data = with_vectors(make, {"y": HALVES["y"]}, [*HALF_VECTORS[:3], [0.5, 0.5, 0.5]], kind=kind)
@@ -159,7 +175,7 @@ def test_a_struct_without_a_class(make: Maker) -> None:
 @pytest.mark.parametrize("kind", VECTOR_KINDS)
 def test_vectors_without_classes(make: Maker, kind: str) -> None:
     data = with_vectors(make, {"y": [1, 0, 1, 0]}, HALF_VECTORS, kind=kind)
-    match = r"score column 'v' (holds mixed Python objects|.*; for vectors of class probabilities pass classes=)"
+    match = r"score column 'v' (holds mixed Python objects|.*; metrics and curve take vectors of .* with classes=)"
     wrong(make, data, ScoreError, match, reads=False, score="v")
 
 
@@ -243,11 +259,12 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({**VECTOR, "classes": ["a", "b", "a"]}, r"the classes \['a', 'b', 'a'\] hold one value twice"),
     ({"positive": "a"}, r"positive='a' is for one column of probabilities; of two classes the second is the positive"),
     ({**VECTOR, "positive": "a"}, r"positive='a' is for one column of probabilities"),
-    ({"notion": "top"}, r"notion must be one of 'classwise', 'confidence'; got 'top'"),
+    ({"notion": "all"}, r"notion must be one of 'classwise', 'confidence'; got 'all'"),
+    ({"notion": "top"}, r"notion='top' is not known\. Did you mean 'confidence'\? It must be one of 'classwise'"),
     ({"metrics": "slope"}, r"metric 'slope' is about one column of scores\..*notion='classwise'.*notion='confidence'"),
     ({"metrics": ["brier", "ece"]}, r"metric 'ece' is about one column of scores\. For each class against the rest"),
-    ({"metrics": "confidence_ec"}, r"metrics must be one of .*got 'confidence_ec'\. Did you mean 'confidence_ece'\?"),
-    ({"metrics": ["brier", "brier"]}, r"metrics names 'brier' twice"),
+    ({"metrics": "confidence_ec"}, r"metrics='confidence_ec' is not known\. Did you mean 'confidence_ece'\?"),
+    ({"metrics": ["brier", "brier"]}, r"metrics= names 'brier' twice"),
     ({"metrics": "irreducible_loss"}, r"metric 'irreducible_loss' needs the true probabilities: pass posterior="),
     ({"posterior": "qa"}, r"posterior= must name 3 columns, one a class; got \['qa'\]"),
     ({"posterior": ["qa", "qb"]}, r"posterior= must name 3 columns, one a class; got \['qa', 'qb'\]"),

@@ -145,11 +145,17 @@ def test_seed_and_resamples_are_handed_on(capsys: pytest.CaptureFixture[str], mo
         (["--label", "w", "--score", "p", "--positive", "x"], "column 'w' holds numbers, and 'x' is none of them"),
         (["--label", "y", "--score", "w"], "outside, from 1 to 2. Correct those rows"),
         ([*ROLES, "--by", "p"], "is a float column"),
-        ([*ROLES, "--metric", "brie"], "Did you mean 'brier'?"),
+        ([*ROLES, "--metric", "brie"], "--metric brie is not known. Did you mean 'brier'?"),
+        ([*ROLES, "--metric", "roc"], "--metric roc is not known. Did you mean 'auc'? It must be one of"),
+        ([*ROLES, "--metric", "gap,ece"], "--metric gap,ece is not known. Did you mean --metric gap --metric ece?"),
+        ([*ROLES, "--metric", "gap", "--metric", "gap"], "--metric names 'gap' twice"),
+        ([*ROLES, "--by", "seg, t"], "no column 'seg, t' for --by. Did you mean --by seg --by t?"),
+        (["--label", "y", "--score", "p,w"], "no column 'p,w' for --score. Did you mean --score p --score w?"),
+        ([*ROLES, "--by", "y"], "--by y is also the label column"),
         ([*ROLES, "--bins", "many"], "'many' is neither a whole number nor `auto` nor edges with commas"),
         ([*ROLES, "--bins", "0.2,0.4"], "outside the bin edges"),
         ([*ROLES, "--confidence-level", "95"], "For 95 percent pass 0.95"),
-        ([*ROLES, "--clip", "1"], "clip must lie between 2e-16 and 0.5"),
+        ([*ROLES, "--clip", "1"], "--clip must lie between 2e-16 and 0.5"),
         ([*ROLES, "--closed", "both"], "'both' is not one of 'left', 'right'"),
         ([*ROLES, "--by", "seg", "--by", "seg"], "--by names column 'seg' twice"),
         (["--label", "y"], "Missing option '--score', or '--class' for each of several classes"),
@@ -242,6 +248,14 @@ def test_markdown_escapes_names(capsys: pytest.CaptureFixture[str]) -> None:
         "| --- | ---: | ---: | ---: | ---: | --- |",
         "| a\\|b &lt;c> | 4 | 0 | 0.1250 | 0.3438 | – |",
     ]
+
+
+def test_markdown_has_one_style_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    table = pl.DataFrame({"y": [0, 1] * 600, "p": [0.5] * 1200, "year": [2013] * 1200, "w": [1234.5] * 1200})
+    table.write_parquet("preds.parquet")
+    asked = ["--by", "year", "--weight", "w", "--metric", "gap", "--format", "md"]
+    assert main(["metrics", "preds.parquet", *ROLES, *asked]) == 0
+    assert capsys.readouterr().out.splitlines()[2] == "| 2013 | 1200 | 0 | 1481400.0000 | 0.0000 | – |"  # 1200 x 1234.5
 
 
 @pytest.mark.parametrize(

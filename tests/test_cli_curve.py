@@ -126,7 +126,7 @@ def test_every_curve_has_a_table_that_fits_the_terminal(
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     asked = ["preds.parquet", *ROLES, "--score", "q", "--by", "seg", "--method", method, "--resamples", "40"]
-    out = printed(capsys, *asked, "--bins", "5")
+    out = printed(capsys, *asked, *([] if method == "isotonic" else ["--bins", "5"]))
     assert max(map(len, out.splitlines())) <= 80
     headings = [line for line in out.splitlines() if line.endswith(", 100 rows")]
     names = ["b", "x" * 23 + "…", "(missing)"]

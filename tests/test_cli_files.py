@@ -184,6 +184,13 @@ def test_a_column_may_be_segment_and_weight(capsys: pytest.CaptureFixture[str]) 
         (["latin.csv"], "Save it as UTF-8 first"),
         (["headed.csv"], "has no rows"),
         (["twins.csv"], "two columns are called 'p'"),
+        (["european.csv"], "'y;p;seg', has no comma in it: the separator looks like a semicolon (;)"),
+        (["european.csv", "preds.csv"], "the separator looks like a semicolon (;)"),
+        (
+            ["tabs.csv"],
+            "has no comma in it: the separator looks like a tab. Save it with commas, as .csv, or with tabs",
+        ),
+        (["commas.tsv"], "has no tab in it: the separator looks like a comma"),
         (["words.csv"], "column 'p' should hold numbers; it has 2 other values, the first of them '50%'"),
     ],
 )
@@ -196,6 +203,9 @@ def test_files_that_cannot_be_read(arguments: list[str], words: str, capsys: pyt
     write_csv("y,p\n1,0.5\n1,0,5\n", "ragged.csv")
     write_csv("y,p,p\n1,0.5,0.25\n", "twins.csv")
     write_csv("y,p\n1,0.5\n1,50%\n0,x\n", "words.csv")
+    write_csv("y;p;seg\n1;0,5;a\n0;0,25;b\n", "european.csv")
+    write_csv("y\tp\n1\t0.5\n", "tabs.csv")
+    write_csv("y,p\n1,0.5\n", "commas.tsv")
     Path("latin.csv").write_bytes("y,p\nZürich,1\n".encode("latin-1"))
     assert words in failure(capsys, "metrics", *arguments, *ROLES)
 

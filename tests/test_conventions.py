@@ -312,7 +312,7 @@ def test_numbers_of_bins_that_cannot_be(name: str, bins: Any, message: str) -> N
 # ------------------------------------------------------------------ the mapping
 def test_an_unknown_name_gets_a_hint() -> None:
     with pytest.raises(
-        ArgumentError, match=r"convention must be one of .*; got 'sklearn'. Did you mean 'scikit-learn'"
+        ArgumentError, match=r"convention='sklearn' is not known\. Did you mean 'scikit-learn'\? It must be one of"
     ):
         conventions["sklearn"]
 

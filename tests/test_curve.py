@@ -252,12 +252,18 @@ def test_a_segment_column_named_like_a_result_is_refused(make: Maker) -> None:
     ("arguments", "match"),
     [
         ({"method": "splines"}, r"method must be one of 'binned', .*'isotonic', .*; got 'splines'"),
-        ({"strategy": "quantiles"}, r"strategy must be one of .*; got 'quantiles'\. Did you mean 'quantile'"),
-        ({"notion": "toplabel"}, r"notion must be one of .*; got 'toplabel'"),
+        ({"strategy": "quantiles"}, r"strategy='quantiles' is not known\. Did you mean 'quantile'"),
+        ({"notion": "toplabel"}, r"notion='toplabel' is not known\. Did you mean 'confidence'"),
         ({"interval": "wald"}, r"interval .*'wald'"),
         ({"confidence_level": 95}, r"confidence_level .*95"),
         ({"closed": "both"}, r"closed .*'both'"),
         ({"bins": 0}, r"bins must be a number from 1 to .*; got 0"),
+        ({"method": "isotonic", "bins": 10}, r"bins= is not used with method='isotonic': its steps.*; got 10"),
+        ({"method": "isotonic", "bins": np.array([0.0, 1.0])}, r"bins= is not used with method='isotonic'"),
+        ({"method": "isotonic", "strategy": "quantile"}, r"strategy= is not used with method='isotonic'"),
+        ({"method": "isotonic", "closed": "right"}, r"closed= is not used with method='isotonic'"),
+        ({"method": "isotonic", "interval": "wilson"}, r"interval= is not used with method='isotonic': .*resampled"),
+        ({"method": "loess", "interval": "jeffreys"}, r"interval= is not used with method='loess'.*; got 'jeffreys'"),
     ],
 )
 def test_options_that_are_not(arguments: dict[str, Any], match: str) -> None:
@@ -318,6 +324,14 @@ def test_a_line_says_what_it_holds() -> None:
     assert repr(curve(POLARS, drawn(60), bins=3)) == "<Curve: 3 bins from 60 rows; .table, .plot(), .to_dict()>"
     one = repr(curve(POLARS, {"y": [1], "p": [0.5]}))
     assert one == "<Curve: 1 bin from 1 row; .table, .plot(), .to_dict()>"
+    models = drawn(60) | {"q": [0.5] * 60}
+    assert " from 60 rows x 2 models;" in repr(curve(POLARS, models, score=["p", "q"], bins=3))
+    assert " from 119 rows of 2 models;" in repr(curve(POLARS, models | {"q": [None] + [0.5] * 59}, score=["p", "q"]))
+    assert " from 60 rows;" in repr(curve(POLARS, models, score=["p"]))
+    classes = {"y": ["a", "b", "c"] * 4, "v": [[0.5, 0.25, 0.25]] * 12}
+    three = curve(POLARS, classes, score="v", classes=["a", "b", "c"], notion="classwise")
+    assert repr(three) == "<Curve: 3 bins from 12 rows x 3 classes; .table, .plot(), .to_dict()>"
+    assert ", 12 rows x 3 classes" in three._repr_html_()
     assert max(map(len, repr(curve(POLARS, drawn(900), by=["g", "h"], score=["p", "q"])).splitlines())) <= 80
 
 

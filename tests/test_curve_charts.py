@@ -14,7 +14,7 @@ import pytest
 import vl_convert as vlc
 
 import calframe
-from calframe._charts import WIDE, overlay_lines, reliability, reliability_curves, reliability_line
+from calframe._charts import WIDE, overlay, overlay_lines, reliability, reliability_curves, reliability_line
 from tests._chart_examples import (
     BINS,
     build,
@@ -138,8 +138,34 @@ def test_eight_lines_have_a_colour_and_the_rest_their_names() -> None:
     assert all(scale["domain"] == names[:8] for scale in scales)
     looks = list(zip(*(map(str, scale["range"]) for scale in scales[:2]), strict=True))
     assert len(set(looks)) == 8
-    assert "8 of 11 curves; the others in grey" in written(drawing(chart))
+    assert "Largest 8 of 11 curves in colour" in written(drawing(chart))
     assert spoken(drawing(chart))[:3] == names[8:]
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("method", ["binned", "loess"])
+def test_the_curves_of_most_rows_have_a_colour_in_the_order_of_the_table(method: Any, weight: str | None) -> None:
+    names = [f"carrier {index:02}" for index in range(11)]
+    few = ("carrier 00", "carrier 04", "carrier 07")  # 4 rows each, the others 8; by weight the other way round
+    sizes = [(name, 4 if (name in few) == (weight is None) else 8) for name in names]
+    rows = [(name, i % 2, (i + 1) / 10, 1.0 if name in few else 0.1) for name, n in sizes for i in range(n)]
+    table = pl.DataFrame(rows, schema=["g", "y", "p", "w"], orient="row")
+    chart = calframe.curve(table, label="y", score="p", by="g", method=method, weight=weight, bins=4).plot()
+    scales = [
+        part for key, part in walk(chart.to_dict()) if key == "scale" and part and len(part.get("domain", [])) == 8
+    ]
+    coloured = names[:8] if weight else [name for name in names if name not in few]
+    if weight:  # 8 rows of weight 0.1 are less than 4 of weight 1, and of equal ones the first are taken
+        coloured = sorted([*few, *[name for name in names if name not in few][:5]])
+    assert scales
+    assert all(scale["domain"] == coloured for scale in scales)
+
+
+def test_dots_and_intervals_of_few_rows_are_faint() -> None:
+    table = overlay_table(["a", "b"]).with_columns(n=pl.Series([24, 25, 1000, 3] * 2))
+    chart = overlay(table, width=WIDE)
+    for fields in (("rate", "strength", "description"), ("rate_low", "rate_high", "strength")):
+        assert [row["strength"] for row in rows_with(chart, *fields)] == [0.35, 1.0, 1.0, 0.35] * 2
 
 
 @pytest.mark.parametrize("steps", [True, False])

@@ -226,7 +226,7 @@ def test_overlay_colours_eight_curves_and_greys_the_rest():
     assert all(scale["domain"] == names[:8] for scale in scales)
     assert all(len(set(scale["range"])) == 8 for scale in scales)
     svg = drawing(chart)
-    assert "8 of 11 curves; the others in grey" in written(svg)
+    assert "Largest 8 of 11 curves in colour" in written(svg)
     assert len(spoken(svg)) == 11 * BINS
 
 

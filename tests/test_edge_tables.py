@@ -6,12 +6,13 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import calframe
 from calframe._errors import CalframeWarning, EmptyTableError, ScoreError
-from calframe._measures import CLASS_METRICS, METRICS
+from calframe._measures import CLASS_METRICS, METRICS, _own
 from calframe._registry import Metric
 from tests import _rank_definitions as ranked
 from tests._class_tables import SCORE, found
@@ -116,11 +117,29 @@ def test_intervals_have_two_ends_in_order_or_the_note_says_why() -> None:
     for name, values in at_the_edge(confidence_level=0.9).items():
         for metric in METRICS.keys() & values.keys():
             low, high = values[f"{metric}_low"], values[f"{metric}_high"]
-            if values[metric] is None or (low is not None and high is not None and low <= high):
+            if values[metric] is not None and (low is not None and high is not None and low <= high):
                 continue
             if (low, high) != (None, None) or metric not in (values["note"] or ""):
                 wrong.append((name, metric, low, high))
     assert not wrong
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_what_has_no_value_has_no_interval(weight: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_own, "_OWN", {})
+    calframe.register_metric(
+        "share_of_hits",  # undefined where nothing happened
+        terms={"hit": lambda row: row.score * row.label, "happened": lambda row: row.label},
+        value=lambda sums: np.where(sums["happened"] > 0, sums["hit"] / sums["happened"], np.nan),
+        summary="mean score where it happened",
+    )
+    undefined: set[str] = set()
+    for name, values in at_the_edge(confidence_level=0.95, weight=weight).items():
+        unknown = [metric for metric in values if f"{metric}_low" in values and values[metric] is None]
+        undefined.update(unknown)
+        ends = {metric: (values[f"{metric}_low"], values[f"{metric}_high"]) for metric in unknown}
+        assert set(ends.values()) <= {(None, None)}, (name, ends)
+    assert undefined >= {"slope", "intercept", "citl", "auc", "ratio", "brier_skill", "skce", "share_of_hits"}
 
 
 @pytest.mark.parametrize("label", [0, 1])

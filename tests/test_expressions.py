@@ -257,6 +257,17 @@ def test_what_is_no_column_is_refused(given: Any) -> None:
             measures(weight=given)
 
 
+def test_what_only_tables_have_is_said_where_it_is_asked_for() -> None:
+    match = r"no expression gives 'auc': .*\.calib has brier, log_loss, gap, ece, mce, .*calframe\.metrics\(.*'auc'\)"
+    with pytest.raises(AttributeError, match=match):
+        SCORE.auc("y")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        SCORE.nothing("y")
+    for ask in (lambda: SCORE.ece("y", bins="auto"), lambda: SCORE.mce("y", bins="auto"), lambda: SCORE.bin("auto")):
+        with pytest.raises(ArgumentError, match=r"bins='auto' is not for expressions.*calframe\.metrics takes it"):
+            ask()
+
+
 def test_null_is_not_nan_in_these_tests() -> None:
     assert same([None, NAN, 1.0], [None, NAN, 1.0])
     assert not same([None], [NAN])

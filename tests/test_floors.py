@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "calframe"
 
 # One line a floor, from the ground up. A folder is one room: its modules may import each other.
 FLOORS = [
+    {"_nearest"},
     {"_errors", "_typing", "_version", "_demo"},
     {"_kernels", "_options"},
     {"_charts", "_roles", "_label", "_classes", "_binning", "_registry", "_conventions"},

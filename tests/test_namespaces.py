@@ -6,6 +6,7 @@ import copy
 import gc
 import inspect
 import pickle
+import re
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -69,8 +70,19 @@ def test_a_method_shows_the_signature_and_the_help_of_its_function(kind: Any, ve
     mine, theirs = inspect.signature(method), inspect.signature(function)
     assert list(mine.parameters.values()) == list(theirs.parameters.values())[1:]
     assert mine.return_annotation == theirs.return_annotation
-    assert inspect.getdoc(method) == inspect.getdoc(function)
+    mine_said, theirs_said = (inspect.getdoc(part) or "" for part in (method, function))
+    table_said = re.search(r"data : table\n(?:    .*\n)+", theirs_said)
+    assert table_said is not None
+    assert mine_said == theirs_said.replace(table_said[0], "")  # which a method does not take
+    assert "\nlabel" in mine_said
     assert method.__name__ == verb
+
+
+def test_a_metric_that_is_taken_for_a_method(frame: Any) -> None:
+    with pytest.raises(AttributeError, match=r"'auc' is no method of a table; .*\.calib\.metrics\(.*metrics='auc'\)"):
+        frame.calib.auc(label="y", score="p")
+    with pytest.raises(AttributeError, match=r"no attribute 'plot'"):
+        frame.calib.plot()
 
 
 @pytest.mark.parametrize("verb", VERBS)

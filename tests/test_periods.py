@@ -109,7 +109,7 @@ def test_no_days_make_no_periods() -> None:
 @pytest.mark.parametrize("time", ["t", None])
 def test_an_unknown_unit_is_refused(every: Any, time: str | None) -> None:
     table = pl.DataFrame({**ROWS, "t": SPRING})
-    with pytest.raises(ArgumentError, match="every must be one of '1d', '1mo', '1q', '1w', '1y'; got"):
+    with pytest.raises(ArgumentError, match=r"every.* must be one of '1d', '1mo', '1q', '1w', '1y'"):
         calframe.report(table, label="y", score="p", time=time, every=every)
 
 

@@ -284,7 +284,7 @@ def test_its_name_is_no_segment_any_more(make: Maker) -> None:
 
 def test_a_metric_that_nobody_registered() -> None:
     absolute_error()
-    with pytest.raises(ArgumentError, match=r"got 'absolute_eror'\. Did you mean 'absolute_error'\?"):
+    with pytest.raises(ArgumentError, match=r"'absolute_eror' is not known\. Did you mean 'absolute_error'\?"):
         measure(POLARS, TABLE, metrics="absolute_eror")
 
 
@@ -301,7 +301,21 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"value": lambda sums: sums["weight"]}, r"give either row"),
     ({"row": 0.5}, r"'row' must be a function of a row, such as lambda row: .*got 0\.5"),
     ({"row": lambda row: 0.5}, r"'row' must give an expression made of row\.score, .*got float"),  # noqa: ARG005
-    ({"row": lambda row: nw.col("p")}, r"'row' cannot be computed from row\.score, row\.label and row\.chance"),  # noqa: ARG005
+    ({"row": lambda row: nw.col("p")}, r"'row' cannot be computed \(.*\); it is given row\.score, row\.label and row"),  # noqa: ARG005
+    ({"row": lambda row: abs(row.score - row.label)}, r"'row' cannot be computed \(TypeError: .*such as \.abs\(\)"),
+    (
+        {"row": lambda row: row.carrier},
+        r"AttributeError: .*'carrier'\); it is given row\.score, row\.label and row\.ch",
+    ),
+    (
+        {"row": lambda row: max(row.score, row.label)},
+        r"'row' cannot be computed \(TypeError: .*not abs\(\.\.\.\) or if",
+    ),
+    (
+        {"terms": {"s": score_of}, "value": lambda sums: sums["t"]},
+        r"\(KeyError: 't'\); .* the sums 'weight', 's', which",
+    ),
+    ({"terms": {"s": score_of}, "value": lambda sums: sums.s}, r"'value' cannot .*\(AttributeError: .*as in sums\['we"),
     ({"row": lambda row: row.score.mean()}, r"'row' must say of each row what it says of that row alone"),
     ({"row": lambda row: row.score.rank()}, r"'row' must say of each row what it says of that row alone"),
     ({"row": lambda row: row.score.shift(1)}, r"'row' must say of each row what it says of that row alone"),
@@ -324,6 +338,12 @@ def test_functions_that_are_not(arguments: dict[str, Any], match: str) -> None:
     with pytest.raises(ArgumentError, match=match):
         calframe.register_metric("mine", summary="x", **arguments)
     assert not _own.own_metrics()
+
+
+def test_what_a_function_raises_is_the_cause() -> None:
+    with pytest.raises(ArgumentError, match="ZeroDivisionError") as caught:
+        calframe.register_metric("mine", lambda row: row.score * (1 / 0), summary="x")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 # ---------------------------------------------------------------- the example

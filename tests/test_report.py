@@ -268,5 +268,5 @@ def test_the_input_is_never_changed(make: Maker) -> None:
 
 @pytest.mark.parametrize("score", [["p"], ["p", "q"], None, 3])
 def test_a_report_is_about_one_score(score: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"a report is about one score column; got .*one report for each model"):
+    with pytest.raises(ArgumentError, match=r"a report is about one column of .*; got .*one report for each model"):
         calframe.report(eight(80), label="y", score=score)

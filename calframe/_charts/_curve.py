@@ -39,8 +39,8 @@ def reliability_curves(
     Parameters
     ----------
     table : polars.DataFrame
-        One row per curve and bin, step or point: the key columns, `lower`, `upper`, `n`, `mean_score`, `rate`,
-        `rate_low`, `rate_high`, `band_low`, `band_high`, `gap`.
+        One row per curve and bin, step or point: the key columns, `lower`, `upper`, `n`, perhaps `weight_sum`,
+        `mean_score`, `rate`, `rate_low`, `rate_high`, `band_low`, `band_high`, `gap`.
     keys : sequence of str
         The columns that tell the curves apart; where they tell only one, it is drawn with its intervals, band and
         gaps.
@@ -64,7 +64,8 @@ def reliability_curves(
     names, labels = _curve_names(table, keys)
     named = table.select(cs.by_name(*others)).with_columns(name=names, curve=labels)
     limit = _limit(named, steps=steps)
-    points = named.with_columns(state=_state(), description=_words(method, limit))
+    weight = pl.col("weight_sum" if "weight_sum" in table.columns else "n")
+    points = named.with_columns(weight=weight, state=_state(), description=_words(method, limit))
     said = _CONFIDENCE if notion == "confidence" else SAID
     place: dict[str, Any] = {"width": width, "limit": limit, "said": said}
     if points["curve"].n_unique() > 1:

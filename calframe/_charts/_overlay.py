@@ -16,6 +16,8 @@ from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
     "curve": pl.String,
+    "n": pl.Int64,
+    "weight": pl.Float64,
     "mean_score": pl.Float64,
     "rate": pl.Float64,
     "rate_low": pl.Float64,
@@ -24,6 +26,7 @@ _COLUMNS: Final[Columns] = {
 }
 _LINES: Final[Columns] = {
     "curve": pl.String,
+    "weight": pl.Float64,
     "lower": pl.Float64,
     "upper": pl.Float64,
     "mean_score": pl.Float64,
@@ -46,6 +49,8 @@ _DOTS: Final = {"symbolSize": 80, "symbolStrokeWidth": 0}
 _STROKES: Final = {"symbolType": "stroke", "symbolSize": 225, "symbolStrokeWidth": 2.5}
 _LARGEST_SIDE: Final = 430
 _SPOT: Final = 120  # square pixels of what the pointer finds
+_SPARSE: Final = 25  # rows; of fewer a rate has a standard error of up to a tenth and more, and its mark is faint
+_FAINT: Final = 0.35  # opacity
 
 
 class _Frame(NamedTuple):
@@ -84,14 +89,14 @@ class _Frame(NamedTuple):
 def overlay(table: pl.DataFrame, *, width: int, limit: float = 1.0, said: str = SAID) -> Drawing:
     """Draw several binned reliability curves over each other.
 
-    The first eight curves have a colour and a shape each; further ones are thin grey lines, and the legend says how
-    many they are.
+    The eight curves of most weight have a colour and a shape each; further ones are thin grey lines, and the legend
+    says how many they are. Bins of few rows are faint.
 
     Parameters
     ----------
     table : polars.DataFrame
-        One row per curve and bin: `curve` (text; the order of first appearance is kept), `mean_score`, `rate`,
-        `rate_low`, `rate_high`, `description`.
+        One row per curve and bin: `curve` (text; the order of first appearance is kept), `n`, `weight`, `mean_score`,
+        `rate`, `rate_low`, `rate_high`, `description`.
     width : int
         Total width in pixels. The legend is at the right, or below where there is no room.
     limit : float, default 1.0
@@ -114,13 +119,13 @@ def overlay(table: pl.DataFrame, *, width: int, limit: float = 1.0, said: str = 
 def overlay_lines(table: pl.DataFrame, *, steps: bool, width: int, limit: float = 1.0, said: str = SAID) -> Drawing:
     """Draw several isotonic or smooth reliability curves over each other, as lines alone.
 
-    The first eight curves have a colour each, and words under the pointer; further ones are thin grey lines, of which
-    the pointer finds the names.
+    The eight curves of most weight have a colour each, and words under the pointer; further ones are thin grey lines,
+    of which the pointer finds the names.
 
     Parameters
     ----------
     table : polars.DataFrame
-        One row per curve and step or point: `curve`, `lower`, `upper`, `mean_score`, `rate`, `description`.
+        One row per curve and step or point: `curve`, `weight`, `lower`, `upper`, `mean_score`, `rate`, `description`.
     steps : bool
         Whether each row is a step from `lower` to `upper`; else lines run through the points at `mean_score`.
     width, limit, said
@@ -178,12 +183,14 @@ def _spots(points: pl.DataFrame, frame: _Frame) -> alt.Chart:
 
 
 def _frame(rows: pl.DataFrame, width: int, limit: float, said: str, *, symbols: bool) -> _Frame:
-    curves = rows["curve"].unique(maintain_order=True).to_list()
+    curves = rows.group_by("curve", maintain_order=True).agg(pl.col("weight").sum())
+    place = pl.col("weight").rank("ordinal", descending=True)  # of equal ones the first in the table
+    named = curves.filter(place <= len(_COLOURS))["curve"].to_list()
     wide = is_wide(width)
     side = min(inner(width) - LABELS - 4, _LARGEST_SIDE)
     beyond = len(curves) - len(_COLOURS)
     legend = alt.Legend(
-        title=f"{len(_COLOURS)} of {len(curves)} curves; the others in grey" if beyond > 0 else None,
+        title=f"Largest {len(_COLOURS)} of {len(curves)} curves in colour" if beyond > 0 else None,
         orient="right" if wide else "bottom",
         columns=1,
         offset=28 if wide else 8,
@@ -192,11 +199,11 @@ def _frame(rows: pl.DataFrame, width: int, limit: float, said: str, *, symbols: 
         symbolOpacity=1,
         **(_DOTS if symbols else _STROKES),
     )
-    return _Frame(side, limit, said, curves[: len(_COLOURS)], legend)
+    return _Frame(side, limit, said, named, legend)
 
 
 def _rest(rest: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
-    """Return the curves beyond the eighth: grey lines, and dots that still carry their words."""
+    """Return the curves without a colour: grey lines, and dots that still carry their words."""
     lines = alt.Chart(inline(rest, "curve", "mean_score", "rate")).mark_line(
         color=token("ghost"), strokeWidth=1.25, aria=False
     )
@@ -209,16 +216,19 @@ def _rest(rest: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
 
 def _named(named: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     x, y, colour = frame.x("mean_score"), frame.y("rate"), frame.colour()
+    named = named.with_columns(strength=pl.when(pl.col("n") < _SPARSE).then(_FAINT).otherwise(1.0))
+    strength = alt.Opacity("strength:Q", scale=None, legend=None)
     spans = named.drop_nulls(["rate_low", "rate_high"])
-    intervals = alt.Chart(inline(spans, "curve", "mean_score", "rate_low", "rate_high")).mark_rule(
-        strokeWidth=1.25, opacity=0.5, aria=False
+    intervals = alt.Chart(inline(spans, "curve", "mean_score", "rate_low", "rate_high", "strength")).mark_rule(
+        strokeWidth=1.25, strokeOpacity=0.5, aria=False
     )
     lines = alt.Chart(inline(named, "curve", "mean_score", "rate")).mark_line(strokeWidth=2, aria=False)
-    dots = alt.Chart(inline(named, "curve", "mean_score", "rate", "description")).mark_point(
-        filled=True, size=60, opacity=1, strokeWidth=1
+    dots = alt.Chart(inline(named, "curve", "mean_score", "rate", "strength", "description")).mark_point(
+        filled=True, size=60, strokeWidth=1
     )
+    shown = {"shape": frame.shape(), "stroke": alt.StrokeValue(token("card")), "opacity": strength}
     return [
-        intervals.encode(x=x, y=frame.y("rate_low"), y2=alt.Y2("rate_high:Q"), color=colour),
+        intervals.encode(x=x, y=frame.y("rate_low"), y2=alt.Y2("rate_high:Q"), color=colour, opacity=strength),
         lines.encode(x=x, y=y, color=colour),
-        dots.encode(x=x, y=y, color=colour, shape=frame.shape(), stroke=alt.StrokeValue(token("card")), **described()),
+        dots.encode(x=x, y=y, color=colour, **shown, **described()),
     ]

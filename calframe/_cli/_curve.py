@@ -49,9 +49,7 @@ _LEVEL = click.option(
 _INTERVAL = click.option(
     "--interval",
     type=click.Choice(["wilson", "clopper_pearson", "jeffreys"]),
-    default="wilson",
-    show_default=True,
-    help="Kind of interval of a binned or kernel rate.",
+    help="Kind of interval of a binned or kernel rate. Default: wilson.",
 )
 _OUTPUT = click.option(
     "-o",

@@ -29,6 +29,7 @@ _SUFFIXES = {
 _TEXT_KINDS = ("csv", "tsv")
 _PACKED = (".gz", ".zst")
 _PACKED_KINDS = (*_TEXT_KINDS, "ndjson")  # the formats that polars unpacks while it reads
+_SEPARATORS = {"\t": "tab", ";": "semicolon (;)", "|": "bar (|)", ",": "comma"}
 _GLOB = frozenset("*?[")
 _FOR_TYPES = 10_000  # rows that decide the types of the columns without a role
 _ARROW_FILE = b"ARROW1"  # the other kind of Arrow data, a stream, starts without it
@@ -173,13 +174,25 @@ def _scan(paths: list[Path], kind: str, as_text: Sequence[str]) -> pl.LazyFrame:
 
 
 def _scan_text(source: list[Path] | io.BytesIO, separator: str, as_text: Sequence[str]) -> pl.LazyFrame:
-    return pl.scan_csv(
+    table = pl.scan_csv(
         source,
         separator=separator,
         schema_overrides=dict.fromkeys(as_text, pl.String),
         infer_schema_length=_FOR_TYPES,
         glob=False,
     )
+    _check_separator(table.collect_schema().names(), separator)
+    return table
+
+
+def _check_separator(names: Sequence[str], separator: str) -> None:
+    """Raise if all names are one, in which another separator stands."""
+    signs = [sign for sign in _SEPARATORS if len(names) == 1 and sign != separator and sign in names[0]]
+    if signs:
+        looks, is_read = (_SEPARATORS[sign] for sign in (signs[0], separator))
+        mend = "Save it with commas, as .csv, or with tabs, as .tsv."
+        msg = f"the first line, {names[0]!r}, has no {is_read} in it: the separator looks like a {looks}. {mend}"
+        raise click.ClickException(msg)
 
 
 def _scan_ipc(path: Path) -> pl.LazyFrame:

@@ -154,7 +154,7 @@ def _markdown(table: pl.DataFrame) -> str:
 
 def _cell(value: Any, column: pl.Series) -> str:
     if column.dtype.is_numeric():
-        return str(value) if isinstance(value, int) else number_text(value)
+        return number_text(value).replace(",", "")  # plain digits: a key may be a year
     return NULL if value is None and column.name == "note" else _escaped(name_text(value))
 
 

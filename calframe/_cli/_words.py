@@ -8,9 +8,13 @@ import shlex
 _ARGUMENTS = (
     *("label", "score", "by", "weight", "weight_kind", "positive", "link", "invalid", "time", "time_zone", "every"),
     *("bins", "strategy", "closed", "clip", "floor", "smoother", "posterior", "notion", "method"),
-    *("interval", "confidence_level", "tolerance", "alpha", "title"),
+    *("interval", "confidence_level", "tolerance", "alpha", "title", "metrics", "n_resamples", "rng"),
 )
-_ARGUMENT = re.compile(rf"(?<!['\"\w])({'|'.join(_ARGUMENTS)})=(?:'([^']*)'|(\w[\w.+-]*\b))?")
+_OPTIONS = {"metrics": "metric", "n_resamples": "resamples", "rng": "seed"}  # where they are not called the same
+_ROLES = ("label", "score", "by", "weight", "time")  # of columns, of which messages speak by these names
+_NAMES = "|".join(_ARGUMENTS)
+_ARGUMENT = re.compile(rf"(?<!['\"\w])({_NAMES})=(?:'([^']*)'|(\w[\w.+-]*\b)|\[((?:'[^']*'(?:, )?)+)\])?")
+_SUBJECT = re.compile(rf"^(?!(?:{'|'.join(_ROLES)}) )({_NAMES})(?= must )")
 
 
 def as_options(text: str) -> str:
@@ -24,7 +28,8 @@ def as_options(text: str) -> str:
     Returns
     -------
     str
-        The same message with keyword arguments written as options; quoted names stay as they are.
+        The same message with keyword arguments written as options, lists as repeated ones; quoted names stay as they
+        are.
 
     Examples
     --------
@@ -32,11 +37,19 @@ def as_options(text: str) -> str:
     'Logits? Pass --link logit.'
     >>> as_options("no column 'label=1' for label=")
     "no column 'label=1' for --label"
+    >>> as_options("Did you mean by=['city', 'year']?")
+    'Did you mean --by city --by year?'
+    >>> as_options("n_resamples must be a whole number.")
+    '--resamples must be a whole number.'
     """
-    return _ARGUMENT.sub(_as_option, text)
+    return _ARGUMENT.sub(_as_option, _SUBJECT.sub(_option, text))
+
+
+def _option(match: re.Match[str]) -> str:
+    return f"--{_OPTIONS.get(match[1], match[1].replace('_', '-'))}"
 
 
 def _as_option(match: re.Match[str]) -> str:
-    option = f"--{match[1].replace('_', '-')}"
-    value = match[2] if match[2] is not None else match[3]
-    return option if value is None else f"{option} {shlex.quote(value)}"
+    _, quoted, plain, listed = match.groups()
+    values = re.findall(r"'([^']*)'", listed or "") or [text for text in (quoted, plain) if text is not None]
+    return " ".join(f"{_option(match)} {shlex.quote(text)}" for text in values) or _option(match)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import polars as pl
 
 from calframe._binning import Bins
+from calframe._errors import ArgumentError
 from calframe._expr._bins import index, is_probability, own_number
 from calframe._expr._rows import ColumnOrExpr, Rows
+from calframe._measures import metric_names
 from calframe._options import check_clip
 from calframe._typing import Closed
 
@@ -51,6 +54,17 @@ class CalibExpressions:
 
     def __init__(self, expr: pl.Expr) -> None:
         self._own = own_number(expr)  # not `expr` itself: polars keeps this object on it, which would be a cycle
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say where the measures are that no expression has."""
+        msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name in metric_names():
+            offered = ", ".join(method for method in vars(CalibExpressions) if not method.startswith("_"))
+            msg = (
+                f"no expression gives {name!r}: on an expression .calib has {offered}; every metric is in "
+                f"calframe.metrics(data, label=, score=, metrics={name!r})."
+            )
+        raise AttributeError(msg)
 
     def brier(self, label: ColumnOrExpr, *, weight: ColumnOrExpr | None = None) -> pl.Expr:
         """Return the Brier score, the weighted mean of (score - label)^2.
@@ -208,7 +222,7 @@ class CalibExpressions:
         >>> scores.select(pl.col("p").calib.ece("y", bins=2)).item()
         0.25
         """
-        binned = Bins.from_argument(bins, closed=closed)
+        binned = _bins(bins, closed)
         rows = Rows.from_columns(self._own, label, weight, bins=binned)
         return rows.mean_gap(binned)
 
@@ -257,7 +271,7 @@ class CalibExpressions:
         >>> scores.select(pl.col("p").calib.mce("y", bins=2)).item()
         0.25
         """
-        binned = Bins.from_argument(bins, closed=closed)
+        binned = _bins(bins, closed)
         rows = Rows.from_columns(self._own, label, weight, bins=binned)
         return rows.largest_gap(binned)
 
@@ -289,7 +303,7 @@ class CalibExpressions:
         >>> pl.DataFrame({"p": [0.0, 0.3, 1.0, None]}).select(pl.col("p").calib.bin(10)).to_series().to_list()
         [0, 3, 9, None]
         """
-        binned = Bins.from_argument(bins, closed=closed)
+        binned = _bins(bins, closed)
         return index(pl.when(is_probability(self._own, binned)).then(self._own), binned)
 
     def logit(self) -> pl.Expr:
@@ -328,3 +342,11 @@ class CalibExpressions:
         logit = self._own.cast(pl.Float64)
         tail = (logit.abs() * -1.0).exp()  # never overflows
         return pl.when(logit < 0.0).then(tail).otherwise(1.0) / (tail + 1.0)
+
+
+def _bins(bins: Any, closed: Closed) -> Bins:
+    """Read ``bins=``; bins that follow from the scores need them all before the first sum."""
+    if isinstance(bins, str) and bins == "auto":
+        msg = "bins='auto' is not for expressions, whose edges are known beforehand; calframe.metrics takes it."
+        raise ArgumentError(msg)
+    return Bins.from_argument(bins, closed=closed)

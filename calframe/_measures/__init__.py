@@ -30,9 +30,14 @@ CLASS_METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for 
 _RESULT_COLUMNS = ("model", "class", "n", "n_missing", "n_invalid", "weight_sum", "note")
 
 
+def metric_names() -> set[str]:
+    """Return the names of all metrics, of any kind of table."""
+    return {*METRICS, *CLASS_METRICS, *own_metrics()}
+
+
 def reserved_names() -> set[str]:
     """Return the names that no segment column may have, because results use them."""
-    names = {*METRICS, *CLASS_METRICS, *own_metrics()}
+    names = metric_names()
     return {*_RESULT_COLUMNS, *names, *(f"{name}_{end}" for name in names for end in ("low", "high"))}
 
 
@@ -78,11 +83,15 @@ def chosen_metrics(
 
 def _check_name(name: Any, known: Mapping[str, Metric], asked: Sequence[Any], *, several_classes: bool) -> None:
     if not isinstance(name, str) or name not in known:
-        if isinstance(name, str) and name in {**METRICS, **own_metrics(), **CLASS_METRICS}:
+        if isinstance(name, str) and name in metric_names():
             raise ArgumentError(_other_kind(name, several_classes=several_classes))
+        listed = [part.strip() for part in str(name).split(",")]
+        if len(listed) > 1 and set(listed) <= set(known):
+            msg = f"metrics={name!r} is not known. Did you mean metrics={listed}?"
+            raise ArgumentError(msg)
         raise ArgumentError.from_choice("metrics", name, known)
     if list(asked).count(name) > 1:
-        msg = f"metrics names {name!r} twice; name each metric once."
+        msg = f"metrics= names {name!r} twice; name each metric once."
         raise ArgumentError(msg)
 
 
