@@ -74,7 +74,7 @@ class Key:
 
 
 def check_columns(frame: nw.LazyFrame[Any], roles: Roles, reserved: Iterable[str]) -> None:
-    """Raise unless every column exists, is told apart by more than case, and no key is a result's name or the label."""
+    """Raise unless every column exists, is told apart by more than case, and no key takes a result's name."""
     available = frame.collect_schema().names()
     for name, role in roles.columns().items():
         if name not in available:
@@ -93,8 +93,6 @@ def check_columns(frame: nw.LazyFrame[Any], roles: Roles, reserved: Iterable[str
     for name in roles.by:
         if name in taken:
             raise ColumnClashError.from_reserved(name)
-        if name == roles.label:
-            raise ColumnClashError.from_label(name)
 
 
 def check_types(

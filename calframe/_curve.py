@@ -204,7 +204,7 @@ def curve(
     bins : int, list of float or "auto", optional
         Number of bins of equal width on [0, 1], their edges, or the cube root of the rows in bins of equal weight.
         By default 15; of kernel and loess curves, whose points lie at the mean scores of bins, 100. Isotonic steps
-        need none.
+        take none, nor `strategy` and `closed`.
     strategy : {"uniform", "quantile"}, default "uniform"
         How a number of bins is placed: by equal width, or by equal weight with equal scores kept together.
     closed : {"left", "right"}, default "left"
@@ -212,7 +212,8 @@ def curve(
     confidence_level : float, default 0.95
         Level in (0, 1) of the intervals of the rates and of the consistency band, each point by itself.
     interval : {"wilson", "clopper_pearson", "jeffreys"}, optional
-        Interval of a binned or kernel rate; Wilson by default. With weights, at (sum w)^2 / sum w^2 rows.
+        Interval of a binned or kernel rate, Wilson by default; other curves have their own. With weights, at
+        (sum w)^2 / sum w^2 rows.
     n_resamples : int, default 1000
         Resamples behind the regions of an isotonic curve.
     rng : int, numpy.random.Generator or None, default 0

@@ -69,14 +69,6 @@ class ColumnClashError(CalframeError):
         """Refuse a segment column named like a column of the result."""
         return cls(f"segment column {name!r} has the name of a result column; rename it, for example to '{name}_'.")
 
-    @classmethod
-    def from_label(cls, name: str) -> Self:
-        """Refuse the label as a segment column."""
-        return cls(
-            f"by={name!r} is also the label column: where all labels are the same, right scores look wrong, too. Name "
-            "a column that is known before the outcome."
-        )
-
 
 class LabelError(CalframeError):
     """A label column that is not binary, or whose positive value is unknown."""

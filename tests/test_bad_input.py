@@ -188,11 +188,6 @@ def test_names_that_differ_by_case_only(library: str) -> None:  # DuckDB has no 
     assert calframe.metrics(Maker(library)(table), label="y", score="p") is not None  # unused ones do not count
 
 
-@pytest.mark.parametrize("by", ["y", ["region", "y"]])
-def test_the_label_is_no_segment(make: Maker, by: Any) -> None:
-    refuses(make, TABLE, ColumnClashError, r"by='y' is also the label column", reads=False, by=by)
-
-
 @pytest.mark.parametrize("by", [None, "g"])
 def test_a_table_without_rows(make: Maker, by: str | None) -> None:
     table = {"y": np.array([], "int64"), "p": np.array([], "float64"), "g": np.array([], "int64")}

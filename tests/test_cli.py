@@ -151,7 +151,6 @@ def test_seed_and_resamples_are_handed_on(capsys: pytest.CaptureFixture[str], mo
         ([*ROLES, "--metric", "gap", "--metric", "gap"], "--metric names 'gap' twice"),
         ([*ROLES, "--by", "seg, t"], "no column 'seg, t' for --by. Did you mean --by seg --by t?"),
         (["--label", "y", "--score", "p,w"], "no column 'p,w' for --score. Did you mean --score p --score w?"),
-        ([*ROLES, "--by", "y"], "--by y is also the label column"),
         ([*ROLES, "--bins", "many"], "'many' is neither a whole number nor `auto` nor edges with commas"),
         ([*ROLES, "--bins", "0.2,0.4"], "outside the bin edges"),
         ([*ROLES, "--confidence-level", "95"], "For 95 percent pass 0.95"),

@@ -185,7 +185,7 @@ def test_a_column_may_be_segment_and_weight(capsys: pytest.CaptureFixture[str]) 
         (["headed.csv"], "has no rows"),
         (["twins.csv"], "two columns are called 'p'"),
         (["european.csv"], "'y;p;seg', has no comma in it: the separator looks like a semicolon (;)"),
-        (["european.csv", "preds.csv"], "the separator looks like a semicolon (;)"),
+        (["european.csv", "european.csv"], "the separator looks like a semicolon (;)"),
         (
             ["tabs.csv"],
             "has no comma in it: the separator looks like a tab. Save it with commas, as .csv, or with tabs",

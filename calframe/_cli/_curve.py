@@ -37,7 +37,7 @@ _METHOD = click.option(
     "(kernel) or as ici does (loess).",
 )
 _NOTION = given.notion("Default: the column of scores itself; three classes or more need one of them.")
-_BINS = given.bins(None, says="Default: 15; 100 points for kernel and loess, while steps need none.")
+_BINS = given.bins(None, says="Default: 15; 100 points for kernel and loess, isotonic steps take none.")
 _LEVEL = click.option(
     "--confidence-level",
     type=float,
