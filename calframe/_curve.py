@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 _COLUMNS = ("bin", "lower", "upper", "mean_score", "rate", "rate_low", "rate_high", "band_low", "band_high")
-_DEFAULTS = {"bins": None, "strategy": "uniform", "closed": "left", "interval": None}
 _UNUSED = {
     "isotonic": {
         **dict.fromkeys(("bins", "strategy", "closed"), "its steps follow from the scores, without bins"),
@@ -323,7 +323,8 @@ def _check_unused(method: CurveMethod, **given: Any) -> None:
     """Raise if an argument differs from its default and the method does not use it."""
     for name, why in _UNUSED.get(method, {}).items():
         value = given[name]
-        if isinstance(value, str | None) and value == _DEFAULTS[name]:
+        default = inspect.signature(curve).parameters[name].default
+        if isinstance(value, str | None) and value == default:
             continue
         msg = f"{name}= is not used with method={method!r}: {why}. Leave it out; got {value!r}."
         raise ArgumentError(msg)

@@ -12,8 +12,8 @@ import numpy as np
 from calframe._binning import BinChoice, Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame
-from calframe._kernels._binned import effective_rows, sizes_of
-from calframe._kernels._equal_mass import EqualMass, equal_mass
+from calframe._kernels._binned import effective_rows, run_starts
+from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._intervals import normal_quantile, rate_interval
 from calframe._kernels._isotonic import blocks
 from calframe._kernels._kernel_curve import kernel_means
@@ -143,11 +143,7 @@ def _of_tallies(table: Table, rows: nw.LazyFrame[Any], groups: Groups, drawn: Dr
 def _equal_mass_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
     bins = equal_mass(tally, drawn.choice.quantiles)
     points = _placed(bins.bin, bins.lower, bins.upper, bins.sums)
-    return _owner(bins), points | bin_columns(bins.sums, level=drawn.level, interval=drawn.interval)
-
-
-def _owner(bins: EqualMass) -> Ints:
-    return np.repeat(np.arange(len(bins.starts)), sizes_of(bins.starts, len(bins.bin)))
+    return bins.segment, points | bin_columns(bins.sums, level=drawn.level, interval=drawn.interval)
 
 
 def _isotonic_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
@@ -208,11 +204,9 @@ def _points_in_bins(tally: Tally, drawn: Drawn) -> tuple[Ints, Points, Floats]:
     if fixed is None:
         bins = equal_mass(tally, drawn.choice.quantiles)
         points = _placed(bins.bin, bins.lower, bins.upper, bins.sums)
-        return _owner(bins), points, bins.sums["wp"] / bins.sums["w"]
+        return bins.segment, points, bins.sums["wp"] / bins.sums["w"]
     index = fixed.find(tally.score, narrow=drawn.narrow)
-    new = np.append(True, index[1:] != index[:-1])
-    new[tally.starts] = True
-    first = np.flatnonzero(new)
+    first = run_starts(index, tally.starts)
     sums = {"n": np.add.reduceat(tally.rows, first), "w": np.add.reduceat(tally.weight, first)}
     at = np.add.reduceat(tally.weight * tally.score, first) / sums["w"]
     points = _placed(index[first], fixed.lower()[index[first]], fixed.upper()[index[first]], sums)

@@ -12,7 +12,6 @@ import numpy as np
 from calframe._binning import BinChoice
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column
-from calframe._kernels._binned import sizes_of
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._reading import Matrix, by_width, read_matrix, read_tallies
@@ -200,7 +199,7 @@ def _put_equal_mass(found: Measured, request: Request, segments: Ints, tally: Ta
     bins = equal_mass(tally, request.choice.quantiles)
     sample = Cells(starts=bins.starts, sums=bins.sums, options=request.options)
     found.put(request, request.reading("bins"), segments, sample)
-    filled = sizes_of(bins.starts, len(bins.bin))
+    filled = bins.sizes
     fewer = np.flatnonzero(filled < bins.asked)
     if len(fewer):
         counts = [(filled[i], bins.asked[i]) for i in fewer]

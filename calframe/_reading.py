@@ -17,6 +17,7 @@ import polars as pl
 from calframe._cells import Groups
 from calframe._classes import class_column, posterior_column
 from calframe._errors import warn
+from calframe._kernels._binned import starts_of
 from calframe._kernels._building import by_segment, tallies, tally_of_sums
 from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
@@ -115,7 +116,7 @@ def read_matrix(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> Matrix
     if not several:  # a positive class, then the other one: the first wins ties, so 0.5 says positive
         scores, label = np.asfortranarray(np.hstack([scores, 1.0 - scores])), 1.0 - label
     vectors = Vectors(
-        starts=(np.cumsum(sizes) - sizes)[present],
+        starts=starts_of(sizes)[present],
         scores=scores,
         label=label.astype(np.int64),
         weight=weight,
@@ -212,7 +213,7 @@ def _grid_cell(value: nw.Expr, *, is_logit: bool) -> nw.Expr:
 def _warn_grid(tally: Tally) -> None:
     """Say that scores were gathered on a grid, and by how much that can move a number."""
     total, positive = tally.total(tally.weight), tally.total(tally.positive)
-    negative = tally.weight - tally.positive
+    negative = tally.negative
     pairs = positive * (total - positive)
     tied = tally.total(tally.positive * negative) / np.where(pairs > 0, 2.0 * pairs, np.inf)
     inside = np.maximum.reduceat(np.maximum(tally.positive, negative), tally.starts) / total

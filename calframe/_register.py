@@ -19,6 +19,7 @@ from calframe._options import is_real
 from calframe._registry import Row, Term
 from calframe._typing import Direction, Floats
 
+_OFFERED = "row.score, row.label and row.chance"
 _EXPRESSIONS = "which are expressions: methods work on them, such as .abs(), and narwhals.when(...), not abs(...) or if"
 _ARRAYS = "which are arrays of one number a segment, by name, as in sums['weight']"
 _TRIED = {"used": [1.0] * 4, "score": [0.25, 0.75, 0.5, 0.875], "label": [0.0, 1.0, 1.0, 0.0]}  # of a small table
@@ -164,13 +165,10 @@ def _sums_tried(terms: Mapping[str, Term]) -> dict[str, Floats]:
     given: Mapping[str, Any] = terms  # users pass other things than annotations say
     for name, term in given.items():
         _check_term(name, term)
-        with _explained(name, "row.score, row.label and row.chance", _EXPRESSIONS):
+        with _explained(name, _OFFERED, _EXPRESSIONS):
             found = term(row)
         if not isinstance(found, narwhals.Expr):
-            msg = (
-                f"{name!r} must give an expression made of row.score, row.label and row.chance; got "
-                f"{type(found).__name__}."
-            )
+            msg = f"{name!r} must give an expression made of {_OFFERED}; got {type(found).__name__}."
             raise ArgumentError(msg)
         values = _tried(name, found, table)
         sums[name] = np.append(values, values.sum())
@@ -179,7 +177,7 @@ def _sums_tried(terms: Mapping[str, Term]) -> dict[str, Floats]:
 
 def _tried(name: str, term: Any, table: nw.DataFrame[Any]) -> Floats:
     """Return the values of a term on each row, the same as on that row alone."""
-    with _explained(name, "row.score, row.label and row.chance", _EXPRESSIONS):
+    with _explained(name, _OFFERED, _EXPRESSIONS):
         together = _evaluated(table, term)
         alone = [_evaluated(table[i : i + 1], term)[0] for i in range(len(table))]
     if not np.array_equal(together, alone, equal_nan=True):

@@ -14,7 +14,7 @@ from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import declared_categories, empty_categories, keys_as_text, warn_empty_categories
 from calframe._curve_tables import bin_columns
-from calframe._kernels._binned import segment_sum, sizes_of
+from calframe._kernels._binned import ranges, segment_sum, sizes_of, spread, starts_of
 from calframe._kernels._intervals import score_test
 from calframe._kernels._null import chance_gap, chance_spread, error_quantile
 from calframe._kernels._ranked import quantile_bins
@@ -66,8 +66,7 @@ class Part:
 
     def segment(self) -> Ints:
         """Return the segment of each cell."""
-        sizes = sizes_of(self.cells.starts, len(self.bin))
-        return np.repeat(np.arange(len(self.names)), sizes)
+        return spread(np.arange(len(self.names)), self.cells.starts, len(self.bin))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,11 +299,12 @@ def _in_declared_order(part: Part, table: Table) -> Part:
 
 def _reordered(part: Part, order: Ints) -> Part:
     sizes = sizes_of(part.cells.starts, len(part.bin))
-    cells = np.concatenate([np.arange(part.cells.starts[i], part.cells.starts[i] + sizes[i]) for i in order])
-    starts = np.append(0, np.cumsum(sizes[order])[:-1]).astype(np.int64)
+    cells = ranges(part.cells.starts[order], sizes[order])
     return Part(
         names=tuple(part.names[i] for i in order),
-        cells=Cells(starts=starts, sums={name: values[cells] for name, values in part.cells.sums.items()}),
+        cells=Cells(
+            starts=starts_of(sizes[order]), sums={name: values[cells] for name, values in part.cells.sums.items()}
+        ),
         bin=part.bin[cells],
         n=part.n[order],
         n_missing=part.n_missing[order],

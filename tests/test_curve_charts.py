@@ -154,9 +154,9 @@ def test_the_curves_of_most_rows_have_a_colour_in_the_order_of_the_table(method:
     scales = [
         part for key, part in walk(chart.to_dict()) if key == "scale" and part and len(part.get("domain", [])) == 8
     ]
-    coloured = names[:8] if weight else [name for name in names if name not in few]
-    if weight:  # 8 rows of weight 0.1 are less than 4 of weight 1, and of equal ones the first are taken
-        coloured = sorted([*few, *[name for name in names if name not in few][:5]])
+    many = [name for name in names if name not in few]
+    # 8 rows of weight 0.1 are less than 4 of weight 1, and of equal ones the first are taken
+    coloured = sorted([*few, *many[:5]]) if weight else many
     assert scales
     assert all(scale["domain"] == coloured for scale in scales)
 

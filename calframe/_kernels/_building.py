@@ -164,9 +164,9 @@ def _chunks(counts: Ints, chunk: int) -> Iterator[tuple[Ints, Ints, slice]]:
 
 
 def _of_keys(keys: Keys, sizes: Ints, sort: Sort) -> Tally:
-    ends = np.cumsum(sizes)
+    starts = starts_of(sizes)
     if len(keys) >= _FEW_ROWS * len(sizes):
-        for begin, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True):
+        for begin, end in zip(starts.tolist(), (starts + sizes).tolist(), strict=True):
             if end - begin > _MANY_ROWS:
                 keys[begin:end] = sort(keys[begin:end])
             else:
@@ -177,14 +177,15 @@ def _of_keys(keys: Keys, sizes: Ints, sort: Sort) -> Tally:
     score = keys >> np.uint64(1)
     new = np.empty(len(keys), dtype=np.bool_)
     np.not_equal(score[1:], score[:-1], out=new[1:])
-    new[ends - sizes] = True
+    new[starts] = True
     labels = (keys & np.uint64(1)).astype(np.float64)
     if new.all():
-        return Tally.of_counts(ends - sizes, score.view(np.float64), np.ones(len(keys)), labels)
+        return Tally.of_counts(starts, score.view(np.float64), np.ones(len(keys)), labels)
     cells = np.flatnonzero(new)
     rows = sizes_of(cells, len(keys)).astype(np.float64)
-    starts = np.searchsorted(cells, ends - sizes)
-    return Tally.of_counts(starts, score[cells].view(np.float64), rows, np.add.reduceat(labels, cells))
+    return Tally.of_counts(
+        np.searchsorted(cells, starts), score[cells].view(np.float64), rows, np.add.reduceat(labels, cells)
+    )
 
 
 def _of_rows(sizes: Ints, score: Floats, label: Floats, weight: Floats, squared: Floats) -> Tally:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calframe._kernels._binned import last_cells, run_starts, segment_sum
+from calframe._kernels._binned import last_cells, run_starts, segment_sum, sizes_of, spread
 from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
 from calframe._typing import Floats, Ints
@@ -36,6 +36,16 @@ class EqualMass:
     lower: Floats
     upper: Floats
     sums: dict[str, Floats]
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of bins of each segment."""
+        return sizes_of(self.starts, len(self.bin))
+
+    @property
+    def segment(self) -> Ints:
+        """The segment of each bin, counted from 0."""
+        return spread(np.arange(len(self.starts)), self.starts, len(self.bin))
 
 
 def automatic_count(weight: Floats) -> Ints:

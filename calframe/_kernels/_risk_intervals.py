@@ -53,7 +53,7 @@ def excess_aurc_interval(tally: Tally, *, level: float) -> tuple[Floats, Floats]
 def _influences(tally: Tally) -> tuple[Floats, Floats]:
     """Return the influence of a wrong and of a right row at each confidence."""
     total = tally.spread(tally.total(tally.weight))
-    errors = np.maximum(tally.weight - tally.positive, 0.0)
+    errors = tally.negative
     share = np.maximum((total - tally.running(tally.weight) + tally.weight / 2.0) / total, _LEAST_SHARE)
     below = tally.running(errors / share) - errors / share / 2.0
     common = tally.spread(tally.total(errors)) / total - below / total - tally.spread(aurc(tally))

@@ -43,7 +43,7 @@ def confidence_tally(tally: Tally, *, is_logit: bool = False) -> Tally:
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = (confidence[1:] != confidence[:-1]) | (segment[1:] != segment[:-1])
     cells = np.flatnonzero(begins)
-    right = np.where(yes, tally.positive, np.maximum(tally.weight - tally.positive, 0.0))
+    right = np.where(yes, tally.positive, tally.negative)
     squared_negative = np.maximum(tally.squared - tally.squared_positive, 0.0)
     squared_right = np.where(yes, tally.squared_positive, squared_negative)
     return Tally(
@@ -89,7 +89,7 @@ def aurc(tally: Tally) -> Floats:
     >>> aurc(Tally.of_counts(np.array([0]), np.array([0.6, 0.7, 0.9]), rows, right)).round(6)
     array([0.277778])
     """
-    wrong = np.maximum(tally.weight - tally.positive, 0.0)
+    wrong = tally.negative
     share = wrong / tally.weight
     before, errors = _more_confident(tally, tally.weight), _more_confident(tally, wrong)
     risk = wrong + (errors - share * before) * _harmonic(before, tally.weight)
@@ -120,7 +120,7 @@ def excess_aurc(tally: Tally) -> Floats:
     array([0.166667])
     """
     right = tally.total(tally.positive)
-    wrong = tally.total(np.maximum(tally.weight - tally.positive, 0.0))
+    wrong = tally.total(tally.negative)
     least = wrong - right * _harmonic(right, wrong)
     return np.maximum(aurc(tally) - ratio(least, tally.total(tally.weight)), 0.0)  # rounding may leave -1e-16
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class NotionBins:
     share: Floats
 
     @classmethod
-    def of_tables(cls, tables: Iterable[BinSums], total: Floats) -> NotionBins:
+    def of_tables(cls, tables: Iterable[BinSums], total: Floats) -> Self:
         """Join tables in which the weights of each segment are together `total`."""
         found = list(tables)
         joined = {name: np.concatenate([getattr(table, name) for table in found]) for name in BinSums.__slots__}
@@ -111,7 +111,7 @@ def confidence_table(vectors: Vectors, find: Find, n_bins: int) -> BinSums:
     array([0.3])
     """
     confidence, _, right = top_label(vectors)
-    return _table(vectors, slice(None), confidence, np.flatnonzero(right), find(confidence), n_bins)
+    return _Summing.of(vectors, n_bins).table(confidence, np.flatnonzero(right), find(confidence))
 
 
 def class_tables(vectors: Vectors, find: Find, n_bins: int) -> Iterator[BinSums]:
@@ -122,9 +122,10 @@ def class_tables(vectors: Vectors, find: Find, n_bins: int) -> Iterator[BinSums]
     Kull, M. et al. (2019). Beyond temperature scaling: obtaining well-calibrated multiclass probabilities with
     Dirichlet calibration. NeurIPS 2019. https://doi.org/10.48550/arXiv.1910.12656
     """
+    summing = _Summing.of(vectors, n_bins)
     for number, happened in enumerate(vectors.rows_by_class()):
         score = vectors.scores[:, number]
-        yield _table(vectors, slice(None), score, happened, find(score), n_bins)
+        yield summing.table(score, happened, find(score))
 
 
 def toplabel_tables(vectors: Vectors, find: Find, n_bins: int) -> Iterator[BinSums]:
@@ -138,32 +139,51 @@ def toplabel_tables(vectors: Vectors, find: Find, n_bins: int) -> Iterator[BinSu
     https://openreview.net/forum?id=WqoBaaPHS-
     """
     confidence, predicted, right = top_label(vectors)
+    summing = _Summing.of(vectors, n_bins)
     for number in range(vectors.classes):
         rows = np.flatnonzero(predicted == number)
         score = confidence[rows]
-        yield _table(vectors, rows, score, np.flatnonzero(right[rows]), find(score), n_bins)
+        yield summing.table(score, np.flatnonzero(right[rows]), find(score), rows)
 
 
-def _table(vectors: Vectors, rows: Ints | slice, score: Floats, happened: Ints, bins: Ints, n_bins: int) -> BinSums:
-    """Return the bins of some rows of vectors, which have these scores; `happened` counts among them."""
-    cell = bins + vectors.segment[rows] * n_bins if len(vectors) > 1 else bins
-    cells = len(vectors) * n_bins
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Summing:
+    """What the tables of some vectors share: where the bins of each row's segment begin, and weights, if any."""
 
-    def add(at: Ints, values: Floats | None = None) -> Floats:
-        return np.bincount(at, weights=values, minlength=cells).astype(np.float64)
+    first: Ints
+    weight: Floats | None
+    squared: Floats
+    n_bins: int
+    cells: int
 
-    if vectors.weighted:
-        weight = vectors.weight[rows]
-        total, squared = add(cell, weight), add(cell, vectors.squared[rows])
-        moment, label = add(cell, weight * score), add(cell[happened], weight[happened])
-    else:
-        total = squared = add(cell)
-        moment, label = add(cell, score), add(cell[happened])
-    filled = np.flatnonzero(total)
-    return BinSums(
-        segment=filled // n_bins,
-        weight=total[filled],
-        score=moment[filled],
-        label=label[filled],
-        squared=squared[filled],
-    )
+    @classmethod
+    def of(cls, vectors: Vectors, n_bins: int) -> Self:
+        return cls(
+            first=vectors.segment * n_bins,
+            weight=vectors.weight if vectors.weighted else None,
+            squared=vectors.squared,
+            n_bins=n_bins,
+            cells=len(vectors) * n_bins,
+        )
+
+    def table(self, score: Floats, happened: Ints, bins: Ints, rows: Ints | slice = slice(None)) -> BinSums:
+        """Return the bins of some rows, which have these scores; `happened` counts among them."""
+        cell = bins + self.first[rows]
+        if self.weight is None:
+            total = squared = self._added(cell)
+            moment, label = self._added(cell, score), self._added(cell[happened])
+        else:
+            weight = self.weight[rows]
+            total, squared = self._added(cell, weight), self._added(cell, self.squared[rows])
+            moment, label = self._added(cell, weight * score), self._added(cell[happened], weight[happened])
+        filled = np.flatnonzero(total)
+        return BinSums(
+            segment=filled // self.n_bins,
+            weight=total[filled],
+            score=moment[filled],
+            label=label[filled],
+            squared=squared[filled],
+        )
+
+    def _added(self, cell: Ints, values: Floats | None = None) -> Floats:
+        return np.bincount(cell, weights=values, minlength=self.cells).astype(np.float64)

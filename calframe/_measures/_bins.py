@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from calframe._kernels import _binned, _debiased, _inversion, _moments, _null
-from calframe._kernels._binned import effective_rows, ratio, sizes_of
+from calframe._kernels._binned import effective_rows, ratio, spread
 from calframe._registry import Cells, Metric
 from calframe._typing import Floats, Ints
 
@@ -56,8 +56,7 @@ def _error_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
 
 def _average_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
     filled = (cells.sums["w"] > 0).astype(np.float64)
-    sizes = sizes_of(cells.starts, len(filled))
-    shares = ratio(filled, np.repeat(_binned.segment_sum(filled, cells.starts), sizes))
+    shares = ratio(filled, spread(_binned.segment_sum(filled, cells.starts), cells.starts, len(filled)))
     return _inversion.absolute_error_interval(*_five(cells), level=level, shares=np.nan_to_num(shares))
 
 

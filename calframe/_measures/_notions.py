@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from calframe._kernels import _intervals, _skce, _vector_bins, _vector_groups, _vectors
-from calframe._kernels._binned import sizes_of
 from calframe._kernels._building import tally_of_rows
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
@@ -96,7 +95,7 @@ def _of_tally(sample: Scored, tally: Tally, segments: Ints) -> BinSums:
     """Return bins of equal weight; `segments` says whose segment each one of the tally belongs to."""
     bins = equal_mass(tally, sample.quantiles)
     return BinSums(
-        segment=np.repeat(segments, sizes_of(bins.starts, len(bins.bin))),
+        segment=segments[bins.segment],
         weight=bins.sums["w"],
         score=bins.sums["wp"],
         label=bins.sums["wy"],
