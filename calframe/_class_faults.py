@@ -11,7 +11,7 @@ import polars as pl
 from calframe._classes import ClassRule, class_column, posterior_column
 from calframe._errors import LabelError, ScoreError
 from calframe._rows import wrong_posterior, wrong_vector
-from calframe._table import Table
+from calframe._table import LARGEST_LOGIT, Table
 
 _SHOWN = 5
 _PLACE = "_cf_place"
@@ -67,8 +67,12 @@ def _lengths(table: Table, classes: ClassRule) -> None:
     count = _count(table, table.raw.filter(nw.col("_cf_odd").fill_null(value=False)))
     if count:
         names = ", ".join(map(repr, table.roles.scores[:_SHOWN])) + (", …" if len(table.roles.scores) > _SHOWN else "")
-        infinite = " or with an infinite largest logit" if table.roles.link == "logit" else ""
-        msg = f"score {names} has {_rows(count)} without {len(classes)} numbers, one a class{infinite}. {_MEND}"
+        msg = f"score {names} has {_rows(count)} without {len(classes)} numbers, one a class. {_MEND}"
+        if table.roles.link == "logit":
+            msg = (
+                f"the logits of a row must be {len(classes)} numbers, one a class, within ±{LARGEST_LOGIT:g} or -inf, "
+                f"but not all -inf; score {names} has {_rows(count)} where they are not. {_MEND}"
+            )
         raise ScoreError(msg)
 
 

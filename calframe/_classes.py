@@ -98,6 +98,11 @@ def class_column(position: int) -> str:
     return f"_cf_c{position:04d}"
 
 
+def logit_column(position: int) -> str:
+    """Return the private name of the logits of the class at a position against all others."""
+    return f"_cf_z{position:04d}"
+
+
 def posterior_column(position: int) -> str:
     """Return the private name of the true probabilities of the class at a position."""
     return f"_cf_q{position:04d}"

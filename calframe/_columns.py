@@ -118,7 +118,8 @@ def check_types(
         if not _is_number(types[name]):
             raise error(text(role, name, wanted))
     if isinstance(types[roles.label], nw.Object | nw.Unknown):
-        raise LabelError(text("label", roles.label, "a label is bool, 0/1, -1/+1, or any two values with positive="))
+        wanted = "a label is bool, 0/1, -1/+1, or any two values with positive=. Cast it to one type of these"
+        raise LabelError(text("label", roles.label, wanted))
     if roles.time is not None and not isinstance(types[roles.time], nw.Date | nw.Datetime):
         raise SegmentError(text("time", roles.time, "it must be a date or datetime. Parse it first"))
     if roles.time is not None:
@@ -206,9 +207,9 @@ def key_of(name: str, dtype: Any, *, alias: str) -> Key:
 
 
 def _type_text(types: Mapping[str, Any], unknown: Mapping[str, str], role: str, name: str, wanted: str) -> str:
-    if isinstance(types[name], nw.Object) and name not in unknown:
-        return f"{role} column {name!r} holds mixed Python objects; cast it to one type: {wanted}."
     held = f"{'holds values of' if role == 'segment' else 'has'} type {unknown.get(name, types[name])}"
+    if isinstance(types[name], nw.Object) and name not in unknown:
+        held = "holds mixed Python objects"
     return f"{role} column {name!r} {held}; {wanted}."
 
 

@@ -237,7 +237,8 @@ def curve(
     Binned: the band is the central region of the Binomial matched to mean and variance of the positives in the bin,
     exact where its scores are equal. Isotonic: the band and the interval are the central parts of fits to resampled
     rows, whose labels are drawn from the scores themselves, or from the fit. Kernel: both are those of a weighted
-    mean. Loess: both are normal, by the weights that the curve gives to the labels.
+    mean. Loess: both are normal, by the weights that the curve gives to the labels; as the quadratics may leave
+    [0, 1], rate and interval are cut off there. ici measures the curve as it is, as in R.
 
     References
     ----------

@@ -193,24 +193,23 @@ def _loess_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
         _value, error, _low, _high = loess_curve(right.part(i, i + 1), at[here], level=drawn.level)
         found[:, here] = value, low, high, error
     half = normal_quantile(drawn.level) * found[3]
-    ends = np.clip(found[1], 0.0, 1.0), np.clip(found[2], 0.0, 1.0)
+    rate, low, high = np.clip(found[:3], 0.0, 1.0)
     band = np.clip(at - half, 0.0, 1.0), np.clip(at + half, 0.0, 1.0)
-    return owner, points | _curve_columns(at, found[0], ends, band)
+    return owner, points | _curve_columns(at, rate, (low, high), band)
 
 
 def _points_in_bins(tally: Tally, drawn: Drawn) -> tuple[Ints, Points, Floats]:
-    """Return segment, place and mean score of each non-empty bin."""
+    """Return segment, place and mean score of each non-empty bin, the mean among its scores whatever rounding does."""
     fixed = drawn.choice.fixed
     if fixed is None:
         bins = equal_mass(tally, drawn.choice.quantiles)
         points = _placed(bins.bin, bins.lower, bins.upper, bins.sums)
-        return bins.segment, points, bins.sums["wp"] / bins.sums["w"]
+        return bins.segment, points, np.clip(bins.sums["wp"] / bins.sums["w"], bins.lower, bins.upper)
     index = fixed.find(tally.score, narrow=drawn.narrow)
     first = run_starts(index, tally.starts)
-    sums = {"n": np.add.reduceat(tally.rows, first), "w": np.add.reduceat(tally.weight, first)}
-    at = np.add.reduceat(tally.weight * tally.score, first) / sums["w"]
-    points = _placed(index[first], fixed.lower()[index[first]], fixed.upper()[index[first]], sums)
-    return np.searchsorted(tally.starts, first, side="right") - 1, points, at
+    merged, index = tally.merged(first), index[first]
+    points = _placed(index, fixed.lower()[index], fixed.upper()[index], {"n": merged.rows, "w": merged.weight})
+    return merged.segment, points, merged.score
 
 
 _METHODS = {

@@ -13,8 +13,8 @@ from calframe._binning import Bins
 from calframe._class_faults import check_classes, check_posterior
 from calframe._errors import CalframeError, ScoreError, SegmentError, WeightError
 from calframe._label import MOST_VALUES, check_values
-from calframe._rows import FAULT, outside_bins, wrong_weight
-from calframe._table import Table, model_alias
+from calframe._rows import FAULT, LARGEST_WEIGHT, SMALLEST_WEIGHT, outside_bins, wrong_weight
+from calframe._table import LARGEST_LOGIT, Table, extreme_logit, model_alias
 
 _PERCENT, _LEAST_PERCENT = 100.0, 10.0  # the largest score of a table in percent
 _ROUNDING = 1e-6  # scores this far outside [0, 1] are the work of arithmetic
@@ -97,6 +97,9 @@ def _scores(table: Table) -> None:
     outside = outside_bins(table)
     for i, name in enumerate(table.roles.scores):
         rows = known.filter(nw.col("_cf_model") == model_alias(i)) if table.roles.several else known
+        if table.roles.link == "logit":
+            extreme = rows.filter(extreme_logit(nw.col("_cf_score")))
+            _raise_if(table, extreme, "_cf_score", partial(_extreme_logit, name))
         wrong, _, _ = _ends(table, rows.filter(~((score >= 0.0) & (score <= 1.0))), "_cf_share")
         if wrong:
             total, low, high = _ends(table, rows, "_cf_share")
@@ -121,8 +124,17 @@ def _infinite_weight(name: str, rows: int, *_: float) -> CalframeError:
 
 def _extreme_weight(name: str, rows: int, low: float, high: float) -> CalframeError:
     return WeightError(
-        f"weight column {name!r} has {_rows(rows)} with a weight too small or too large to be squared, from {low:g} to "
-        f"{high:g}; only ratios of weights matter, so divide them all by a constant (their mean, say)."
+        f"weights other than 0 must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}; column {name!r} has "
+        f"{_rows(rows)} outside, from {low:g} to {high:g}. Only ratios of weights matter: divide them all by a "
+        "constant (their mean, say), or pass invalid='drop' to leave those rows out and count them."
+    )
+
+
+def _extreme_logit(name: str, rows: int, low: float, high: float) -> CalframeError:
+    return ScoreError(
+        f"logits must lie within ±{LARGEST_LOGIT:g}, or be infinite, which is certain; column {name!r} has "
+        f"{_rows(rows)} beyond, from {low:g} to {high:g}. Correct those rows, or pass invalid='drop' to leave them out "
+        "and count them."
     )
 
 

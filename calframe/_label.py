@@ -30,11 +30,14 @@ class LabelRule:
         The value that counts as positive, in the type of the comparison.
     text : bool
         Whether labels are compared as text.
+    given : object
+        What the user named as positive, for messages.
     """
 
     mode: _LabelMode
     positive: Any
     text: bool
+    given: Any = None
 
     @classmethod
     def from_dtype(cls, dtype: Any, *, column: str, positive: Any) -> Self:
@@ -56,7 +59,8 @@ class LabelRule:
             raise LabelError(msg)
         if positive is None:
             return cls(mode="values" if text else "numbers", positive=None if text else 1.0, text=text)
-        return cls(mode="values", positive=str(positive) if text else _number(positive, column), text=text)
+        compared = str(positive) if text else _number(positive, column)
+        return cls(mode="values", positive=compared, text=text, given=_bare(positive))
 
     def prepared(self, label: nw.Expr) -> nw.Expr:
         """Return the label in the type it is compared in: text or Float64."""
@@ -116,9 +120,11 @@ def check_values(rule: LabelRule, *, column: str, values: list[Any]) -> None:
         )
         raise LabelError(msg)
     if rule.positive not in values and not _absent_but_known(rule, values):
+        kind = "text: " if rule.text and not isinstance(rule.given, str) else ""
+        case = " (case matters)" if rule.text else ""
         msg = (
-            f"positive={_plain(rule.positive)!r} does not occur in label column {column!r}, which holds {shown}; give "
-            "one of its values (case matters)."
+            f"positive={rule.given!r} does not occur in label column {column!r}, which holds {kind}{shown}; give one "
+            f"of its values{case}."
         )
         raise LabelError(msg)
 
@@ -154,6 +160,11 @@ def _number(positive: Any, column: str) -> float:
         )
         raise LabelError(msg)
     return number
+
+
+def _bare(value: Any) -> Any:
+    """Return a value as Python writes it, without the wrapping of NumPy."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _plain(value: Any) -> Any:

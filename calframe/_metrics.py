@@ -84,7 +84,8 @@ def metrics(
     by : str or list of str, optional
         Segment columns. By default the whole table is one segment. Missing values are a segment of their own, last.
     weight : str, optional
-        Column of row weights, 0 or more. Weight 2 is the row twice, weight 0 is no row.
+        Column of row weights: 0, or between 1e-100 and 1e100, so that their squares are numbers; only their ratios
+        matter. Weight 2 is the row twice, weight 0 is no row.
     metrics : str or list of str, optional
         Names of metrics (see Notes), or ``"all"``. Default: rate, mean_score, gap, brier, log_loss, ece, ece_expected.
         For three classes or more: accuracy, brier, log_loss, confidence_ece, classwise_ece.
@@ -120,10 +121,13 @@ def metrics(
     positive : object, optional
         The label value that counts as positive.
     link : {"probability", "logit"}, default "probability"
-        What the score columns hold; logits of several classes go through a softmax. From logits the log loss is exact
-        where the probability rounds to 0 or 1, and auc ranks the logits themselves.
+        What the score columns hold; logits of several classes go through a softmax. From logits the log
+        loss and its parts are exact where the probability rounds to 0 or 1, and auc, aurc and what goes by equal or
+        ordered scores, from calibration_loss to unc_log, read the logits themselves. Logits lie within ±1e50, or are
+        infinite.
     invalid : {"raise", "drop"}, default "raise"
-        Scores outside [0, 1] and negative or infinite weights are an error, or left out and counted in ``n_invalid``.
+        Scores outside [0, 1], logits beyond ±1e50, and weights that are negative, infinite or out of their range are an
+        error, or left out and counted in ``n_invalid``.
     clip : float, optional
         Keep scores this far from 0 and 1 in log_loss. By default nothing is clipped: the log loss is infinite where
         it is infinite, with one warning.

@@ -48,15 +48,17 @@ def register_metric(
     Parameters
     ----------
     name : str
-        Its name, which is that of its column.
+        Its name, which is that of its column: letters, digits and underscores, as of a variable, and no column of
+        results or metric by another case, such as ``"N"`` or ``"Rate"``.
     row : callable, optional
-        For a weighted mean: a function of a row, as a narwhals expression. It is given the row's ``score`` (a
-        probability) and ``label`` (0.0 or 1.0) as attributes, and ``chance``, the probability given to what happened.
+        For a weighted mean: a function of a row to a number or truth value, as a narwhals expression. It is given the
+        row's ``score`` (a probability) and ``label`` (0.0 or 1.0) as attributes, and ``chance``, the probability given
+        to what happened.
     terms : mapping of str to callable, optional
         For anything else: several such functions by name. Each is multiplied by the row weight and summed up.
     value : callable, optional
-        With `terms`: from the sums by name, ``"weight"`` among them, arrays of one value a segment, to the metric.
-        Doubling all of them must not change it, as doubling all weights must not.
+        With `terms`: from the sums by name, ``"weight"`` among them, arrays of one value a segment, to the metric, an
+        array as long. Doubling all of them must not change it, as doubling all weights must not.
     summary : str
         What it measures, in one line.
     low, high : float
@@ -131,13 +133,22 @@ def register_metric(
 
 
 def _check_free(name: Any) -> None:
-    """Raise if results have a column of that name which is no metric, such as ``n`` or ``gap_low``."""
+    """Raise if results have a column of that name which is no metric, such as ``n``, ``gap_low`` or, by case, ``N``."""
     if not isinstance(name, str):
         return
-    ends = {f"{name}_low", f"{name}_high"}
-    if name == "all" or (name not in metric_names() and ({name} | ends) & reserved_names()):
+    names = [name, f"{name}_low", f"{name}_high"]
+    if name == "all" or (name not in metric_names() and not reserved_names().isdisjoint(names)):
         msg = f"{name!r} has a meaning of its own in results and arguments; choose another name."
         raise ArgumentError(msg)
+    folded = {taken.casefold(): taken for taken in ("all", *reserved_names())}
+    for made in names:
+        taken = folded.get(made.casefold(), made)
+        if taken != made:
+            msg = (
+                f"{name!r} would make a name that differs from {taken!r} only by case, and some engines do not tell "
+                "such names apart; choose another name."
+            )
+            raise ArgumentError(msg)
 
 
 def _check_kinds(terms: Any, value: Any) -> None:
@@ -178,8 +189,8 @@ def _sums_tried(terms: Mapping[str, Term]) -> dict[str, Floats]:
 def _tried(name: str, term: Any, table: nw.DataFrame[Any]) -> Floats:
     """Return the values of a term on each row, the same as on that row alone."""
     with _explained(name, _OFFERED, _EXPRESSIONS):
-        together = _evaluated(table, term)
-        alone = [_evaluated(table[i : i + 1], term)[0] for i in range(len(table))]
+        together = _evaluated(name, table, term)
+        alone = [_evaluated(name, table[i : i + 1], term)[0] for i in range(len(table))]
     if not np.array_equal(together, alone, equal_nan=True):
         msg = (
             f"{name!r} must say of each row what it says of that row alone; here other rows matter, as in mean, rank "
@@ -194,15 +205,20 @@ def _explained(name: str, offered: str, how: str) -> Iterator[None]:
     """Turn whatever stops a function of the user into one error that says what the function is given, and how it is."""
     try:
         yield
+    except ArgumentError:
+        raise
     except Exception as error:
         cause = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
         msg = f"{name!r} cannot be computed ({cause}); it is given {offered}, {how}."
         raise ArgumentError(msg) from error
 
 
-def _evaluated(table: nw.DataFrame[Any], term: Any) -> Floats:
-    column = table.with_columns(_cf_tried=term).get_column("_cf_tried").cast(nw.Float64)
-    return np.asarray(column.fill_null(math.nan).to_numpy(), dtype=np.float64)
+def _evaluated(name: str, table: nw.DataFrame[Any], term: Any) -> Floats:
+    column = table.with_columns(_cf_tried=term).get_column("_cf_tried")
+    if not column.dtype.is_numeric() and column.dtype != nw.Boolean:
+        msg = f"{name!r} must give a number or a truth value for each row; it gives values of type {column.dtype}."
+        raise ArgumentError(msg)
+    return np.asarray(column.cast(nw.Float64).fill_null(math.nan).to_numpy(), dtype=np.float64)
 
 
 def _check_term(name: Any, term: Any) -> None:
@@ -218,8 +234,9 @@ def _check_value(value: Callable[[Mapping[str, Floats]], Any], sums: Mapping[str
     """Raise unless a function of sums gives a number a segment, whatever the unit of the weights."""
     with np.errstate(all="ignore"), _explained("value", f"the sums {', '.join(map(repr, sums))}", _ARRAYS):
         once, twice = (np.asarray(value({name: unit * of for name, of in sums.items()})) for unit in (1.0, 2.0))
-    if once.dtype.kind not in "biuf" or once.shape not in ((), sums["weight"].shape):
-        msg = f"value must give an array of one number a segment; of {len(sums['weight'])} segments it made {once!r}."
+    if once.dtype.kind not in "biuf" or once.shape != sums["weight"].shape:
+        made = once if once.shape else once.item()
+        msg = f"value must give an array of one number a segment; of {len(sums['weight'])} segments it made {made!r}."
         raise ArgumentError(msg)
     if not np.allclose(once, twice, rtol=1e-6, atol=1e-12, equal_nan=True):
         msg = (

@@ -12,8 +12,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import polars as pl
 
-from calframe._classes import ClassRule, class_column, posterior_column
-from calframe._table import Table
+from calframe._classes import ClassRule, class_column, logit_column, posterior_column
+from calframe._table import Table, extreme_logit
 
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-100, 1e100  # their squares and sums are still numbers
 FAULT = 2.0**40  # a row that is an error; below it the sum counts labels of -1
@@ -45,6 +45,8 @@ def _marked(table: Table) -> nw.LazyFrame[Any]:
     outside = outside_bins(table)
     if outside is not None:
         allowed = allowed & ~outside
+    if table.roles.link == "logit":
+        allowed = allowed & ~extreme_logit(nw.col("_cf_score"))
     return table.raw.with_columns(_marks(table, present, allowed))
 
 
@@ -73,10 +75,12 @@ def _viewed(table: Table, classes: ClassRule) -> nw.LazyFrame[Any]:
     if table.view == "vectors":
         return marked
     if table.view == "classwise":
-        return _stacked_classes(marked, classes, posterior=bool(table.roles.posterior))
+        return _stacked_classes(marked, table, len(classes))
     if table.view == "second":
+        logit = nw.col(logit_column(1))
         marked = marked.with_columns(_cf_share=parts[1], _cf_first=nw.lit(1.0))
     else:
+        logit = nw.max_horizontal(*(nw.col(logit_column(i)) for i in range(len(parts))))
         marked = marked.with_columns(_cf_share=nw.max_horizontal(*parts))
         beyond = float(len(parts)) if len(parts) > 2 else -1.0  # of two classes the second wins ties, as 0.5 does
         places = [nw.when(part == nw.col("_cf_share")).then(float(i)).otherwise(beyond) for i, part in enumerate(parts)]
@@ -88,15 +92,16 @@ def _viewed(table: Table, classes: ClassRule) -> nw.LazyFrame[Any]:
         nw.col("_cf_share").clip(upper_bound=1.0),
         _as_number(nw.col("_cf_true") == nw.col("_cf_first")).alias("_cf_label"),
         *([nw.sum_horizontal(*known).alias("_cf_q")] if known else []),
+        *([logit.alias("_cf_score")] if table.has_logits else []),
     )
 
 
-def _stacked_classes(marked: nw.LazyFrame[Any], classes: ClassRule, *, posterior: bool) -> nw.LazyFrame[Any]:
+def _stacked_classes(marked: nw.LazyFrame[Any], table: Table, classes: int) -> nw.LazyFrame[Any]:
     """Return one row for each row and class: its probability against whether it happened."""
     native: Any = marked.to_native()
     if isinstance(native, pl.LazyFrame):  # or every class would read the source anew
         marked = nw.from_native(native.cache())
-    aside = {column(i) for i in range(len(classes)) for column in (class_column, posterior_column)}
+    aside = {column(i) for i in range(classes) for column in (class_column, logit_column, posterior_column)}
     aside |= {"_cf_label", "_cf_true", "_cf_share"}
     kept = [name for name in marked.collect_schema().names() if name not in aside]
     return nw.concat(
@@ -106,9 +111,10 @@ def _stacked_classes(marked: nw.LazyFrame[Any], classes: ClassRule, *, posterior
                 nw.lit(i, nw.Int32).alias("_cf_class"),
                 nw.col(class_column(i)).clip(upper_bound=1.0).alias("_cf_share"),
                 _as_number(nw.col("_cf_true") == float(i)).alias("_cf_label"),
-                *([nw.col(posterior_column(i)).alias("_cf_q")] if posterior else []),
+                *([nw.col(posterior_column(i)).alias("_cf_q")] if table.roles.posterior else []),
+                *([nw.col(logit_column(i)).alias("_cf_score")] if table.has_logits else []),
             )
-            for i in range(len(classes))
+            for i in range(classes)
         ]
     )
 
@@ -201,6 +207,8 @@ def _confidence_columns(table: Table, used: nw.Expr) -> dict[str, nw.Expr]:
     shares = {"_cf_p": score} | ({"_cf_q": nw.col(posterior_column(0))} if table.roles.posterior else {})
     for name, share in shares.items():
         columns[name] = nw.when(used).then(nw.when(says).then(share).otherwise(1.0 - share)).otherwise(0.0)
+    if table.has_logits:
+        columns["_cf_z"] = nw.when(used).then(nw.col("_cf_score").abs()).otherwise(0.0)
     return columns
 
 

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import polars as pl
 
 from calframe._binning import Bins
-from calframe._classes import ClassRule, class_column, posterior_column, sum_tolerance
+from calframe._classes import ClassRule, class_column, logit_column, posterior_column, sum_tolerance
 from calframe._columns import Key, key_of, part_types
 from calframe._errors import ArgumentError
 from calframe._label import LabelRule
@@ -20,6 +20,7 @@ from calframe._roles import Roles
 from calframe._source import Source, is_eager, open_source
 
 View: TypeAlias = Literal["score", "second", "classwise", "confidence", "vectors"]
+LARGEST_LOGIT = 1e50  # the square of a log loss is still a number; masks such as -3.4e38 are below it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ class Table:
     @property
     def has_logits(self) -> bool:
         """Whether a clean row keeps the logit behind its probability."""
-        return self.roles.link == "logit" and self.view in ("score", "second")
+        return self.roles.link == "logit" and self.view != "vectors"
 
     def narrow_score(self) -> nw.Expr | bool:
         """Return which rows hold float32 scores: the same answer for all, or by model."""
@@ -183,7 +184,7 @@ def open_table(
         classes = ClassRule.from_dtype(roles.classes, dtype, column=roles.label)
         selected.append(classes.prepared(source.column(roles.label), dtype).alias("_cf_label"))
         raw, label = (
-            _with_classes(source, selected, roles, classes),
+            _with_classes(source, selected, roles, classes, view),
             LabelRule(mode="boolean", positive=True, text=False),
         )
     else:
@@ -234,6 +235,12 @@ def model_alias(position: int) -> str:
     return f"_cf_s{position:04d}"
 
 
+def extreme_logit(logit: nw.Expr) -> nw.Expr:
+    """Return which logits are finite and yet too large to be worked with."""
+    size = logit.abs()
+    return (size > LARGEST_LOGIT) & (size < float("inf"))  # NaN is neither
+
+
 def _day(source: Source, roles: Roles) -> nw.Expr:
     time = source.column(str(roles.time))
     if source.is_pandas:  # which has cut the days itself
@@ -276,7 +283,9 @@ def _stacked(source: Source, selected: Sequence[nw.Expr], roles: Roles) -> nw.La
     return wide.unpivot(on=list(scores), index=index, variable_name="_cf_model", value_name=score_name)
 
 
-def _with_classes(source: Source, selected: Sequence[nw.Expr], roles: Roles, classes: ClassRule) -> nw.LazyFrame[Any]:
+def _with_classes(
+    source: Source, selected: Sequence[nw.Expr], roles: Roles, classes: ClassRule, view: View
+) -> nw.LazyFrame[Any]:
     """Select private columns, the probabilities of each class among them."""
     if roles.vector:
         parts, odd = source.vector(roles.scores[0], roles.classes)
@@ -286,24 +295,50 @@ def _with_classes(source: Source, selected: Sequence[nw.Expr], roles: Roles, cla
     raw = source.frame.select(
         *selected, odd.alias("_cf_odd"), *(part.alias(a) for part, a in zip(parts, aliases, strict=True))
     )
-    return raw if roles.link == "probability" else _of_logits(raw, aliases, classes)
+    return raw if roles.link == "probability" else _of_logits(raw, aliases, classes, view)
 
 
-def _of_logits(raw: nw.LazyFrame[Any], aliases: Sequence[str], classes: ClassRule) -> nw.LazyFrame[Any]:
-    """Turn logits into probabilities; keep the log loss, which rounding would spoil, and of two classes the logit."""
+def _of_logits(raw: nw.LazyFrame[Any], aliases: Sequence[str], classes: ClassRule, view: View) -> nw.LazyFrame[Any]:
+    """Turn logits into probabilities; keep what rounding would spoil: the log loss, and of single classes the logit."""
     logits = [nw.col(alias) for alias in aliases]
     raw = raw.with_columns(_cf_top=nw.max_horizontal(*logits))
     total = nw.sum_horizontal(*((logit - nw.col("_cf_top")).exp() for logit in logits))
     happened = nw.sum_horizontal(*classes.where(nw.col("_cf_label"), logits))
+    extreme = nw.any_horizontal(*(extreme_logit(logit) for logit in logits), ignore_nulls=True)
     raw = raw.with_columns(_cf_total=total, _cf_happened=happened)
-    infinite = nw.col("_cf_top").abs() == float("inf")
-    raw = raw.with_columns(_cf_odd=nw.col("_cf_odd").fill_null(value=False) | infinite.fill_null(value=False))
-    if len(logits) == 2:
-        raw = raw.with_columns(_cf_score=logits[1] - logits[0])
+    odd = nw.col("_cf_odd").fill_null(value=False) | (nw.col("_cf_top").abs() == float("inf")).fill_null(value=False)
+    raw = raw.with_columns(_cf_odd=odd | extreme.fill_null(value=False))
+    if view != "vectors":
+        raw = _with_log_odds(raw, logits)
     return raw.with_columns(
         (nw.col("_cf_top") - nw.col("_cf_happened") + nw.col("_cf_total").log()).alias("_cf_loss"),
         *(((nw.col(alias) - nw.col("_cf_top")).exp() / nw.col("_cf_total")).alias(alias) for alias in aliases),
     )
+
+
+def _with_log_odds(raw: nw.LazyFrame[Any], logits: Sequence[nw.Expr]) -> nw.LazyFrame[Any]:
+    """Add the logit of each class against all others, none of them rounded where its probability is.
+
+    It is ``z - ln sum exp(z')`` over the others. Where the others are all below z, the sum is taken in units of the
+    largest of them; elsewhere the largest logit is among them, and the sum in its units is 1 or more.
+    """
+    if len(logits) == 2:  # exactly, so that equal differences stay equal
+        odds = [logits[0] - logits[1], logits[1] - logits[0]]
+        return raw.with_columns(value.alias(logit_column(i)) for i, value in enumerate(odds))
+    top = nw.col("_cf_top")
+    below = [nw.when(logit < top).then(logit).otherwise(float("-inf")) for logit in logits]
+    highest = [nw.when(logit == top).then(1.0).otherwise(0.0) for logit in logits]
+    raw = raw.with_columns(_cf_next=nw.max_horizontal(*below), _cf_alone=nw.sum_horizontal(*highest) == 1.0)
+    some = nw.col("_cf_next") > float("-inf")
+    anchor = nw.when(some).then(nw.col("_cf_next")).otherwise(0.0)
+    rest = nw.when(some).then(nw.sum_horizontal(*((logit - anchor).exp() for logit in below))).otherwise(1.0)
+    raw = raw.with_columns(_cf_lead=nw.when(some).then(top - anchor - rest.log()).otherwise(float("inf")))
+    odds = []
+    for logit in logits:
+        leads = (logit == top) & nw.col("_cf_alone")
+        others = nw.when(leads).then(1.0).otherwise(nw.col("_cf_total") - (logit - top).exp())
+        odds.append(nw.when(leads).then(nw.col("_cf_lead")).otherwise(logit - top - others.log()))
+    return raw.with_columns(value.alias(logit_column(i)) for i, value in enumerate(odds))
 
 
 def _narrow(source: Source, roles: Roles) -> tuple[bool, ...]:

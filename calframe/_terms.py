@@ -54,7 +54,7 @@ TERMS: Mapping[str, Term] = {
     "impossible": lambda row: nw.when(row.possible).then(0.0).otherwise(1.0),
     "positive_square": lambda row: row.times((1.0 - row.score) * (1.0 - row.score) * row.label),
     "positive_fourth": lambda row: row.times((1.0 - row.score) ** 4 * row.label),
-    "wq": lambda row: row.times(_posterior(row)),
+    "true_variance": lambda row: row.times(_posterior(row) * (1.0 - _posterior(row))),
     "true_fourth": lambda row: row.times((_posterior(row) - row.label) ** 4),
     "true_surprise_square": lambda row: row.times(_true_surprise(row) * _true_surprise(row)),
     "gain_square": lambda row: row.times(((row.score - row.label) ** 2 - (_posterior(row) - row.label) ** 2) ** 2),

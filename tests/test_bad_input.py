@@ -94,6 +94,8 @@ LABELS = [
     # https://github.com/scikit-learn/scikit-learn/pull/9562
     (["yes", "no", "yes", "no"], "Yes", r"positive='Yes' does not occur in label column 'y', which holds 'no', 'yes'"),
     (["no", "no", "no", "no"], "yes", r"positive='yes' does not occur in label column 'y', which holds 'no'"),
+    (["yes", "no", "yes", "no"], 1, r"positive=1 does not occur in label column 'y', which holds text: 'no', 'yes'"),
+    ([1, 2, 1, 2], np.float32(2.5), r"positive=2\.5 does not occur in label column 'y', which holds 1, 2; give one"),
     ([1, 2, 1, 2], 3, r"positive=3 does not occur in label column 'y', which holds 1, 2"),
     ([1, 1, 1, 1], 2, r"positive=2 does not occur in label column 'y', which holds 1"),
     ([0, 0, 0, 0], 2, r"positive=2 does not occur in label column 'y', which holds 0"),
@@ -141,6 +143,12 @@ WEIGHTS = [
         r"weight column 'w' has 2 rows with a negative weight, the lowest -3;.*invalid='drop'",
     ),
     ([-math.inf, 1.0, 1.0, 1.0], {}, r"weight column 'w' has 1 row with a negative weight, the lowest -inf"),
+    (
+        [1e-140, 1.0, 1.0, 0.0],
+        {},
+        r"weights other than 0 must lie between 1e-100 and 1e\+100; column 'w' has 1 row outside, from 1e-140",
+    ),
+    ([1e101, 1e200, 1.0, 1.0], {}, r"column 'w' has 2 rows outside, from 1e\+101 to 1e\+200\. .*invalid='drop'"),
     ([math.inf, 1.0, 1.0, 1.0], {}, r"weight column 'w' has 1 row with an infinite weight; .*invalid='drop'"),
     (
         [1.0, 1.5, 2.0, 1.0],
@@ -328,9 +336,25 @@ def test_numbers_among_text_are_not_guessed(scores: list[Any]) -> None:
         calframe.metrics(frame, label="y", score="p")
 
 
+@pytest.mark.parametrize(
+    ("column", "error", "match"),
+    [
+        ("p", ScoreError, r"score column 'p' holds mixed Python objects; scores are .*\. Cast it to a float\."),
+        ("w", WeightError, r"weight column 'w' holds mixed Python objects; weights are .*\. Cast it to a float\."),
+        ("g", SegmentError, r"segment column 'g' holds mixed Python objects; a segment is .*\. Cast it first\."),
+    ],
+)
+def test_mixed_objects_are_nothing_else(column: str, error: type[Exception], match: str) -> None:
+    frame = pd.DataFrame({**TABLE, "w": 1.0, "g": "a"}).assign(
+        **{column: np.array([0.5, "0", None, [1]], dtype=object)}
+    )
+    with pytest.raises(error, match=f"^{match}$"):
+        calframe.metrics(frame, label="y", score="p", weight="w", by="g")
+
+
 def test_mixed_objects_are_no_label() -> None:
     frame = pd.DataFrame(TABLE).assign(y=np.array([1, "0", None, [1]], dtype=object))
-    with pytest.raises(LabelError, match=r"label column 'y' holds mixed Python objects; cast it to one type"):
+    with pytest.raises(LabelError, match=r"label column 'y' holds mixed Python objects; a label is .*\. Cast it"):
         calframe.metrics(frame, label="y", score="p")
 
 

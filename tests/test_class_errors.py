@@ -84,11 +84,14 @@ def test_infinite_parts(make: Maker, bad: float) -> None:
     wrong(make, table, ScoreError, rf"{RULE}1 row does not{place(make, 0)}: .*'b': {bad}", reads=True)
 
 
-@pytest.mark.parametrize("logits", [(math.inf, 0.0, 1.0), (-math.inf, -math.inf, -math.inf)])
+@pytest.mark.parametrize("logits", [(math.inf, 0.0, 1.0), (-math.inf, -math.inf, -math.inf), (1.0, 0.0, -1e60)])
 def test_infinite_logits_that_leave_no_probabilities(make: Maker, logits: tuple[float, ...]) -> None:
     vectors = [(1.0, 0.0, 0.0), (0.0, 1.0, -math.inf), logits]
     table = {"y": ["a", "b", "c"], **dict(zip(SCORE.values(), map(list, zip(*vectors, strict=True)), strict=True))}
-    match = r"score 'pa', 'pb', 'pc' has 1 row .*with an infinite largest logit\..*invalid='drop'"
+    match = (
+        r"logits of a row must be 3 numbers, one a class, within ±1e\+50 or -inf, but not all -inf; "
+        r"score 'pa', 'pb', 'pc' has 1 row where they are not\..*invalid='drop'"
+    )
     wrong(make, table, ScoreError, match, reads=True, link="logit")
     values = found(make(table), link="logit", invalid="drop", metrics="accuracy")
     assert (values["n"], values["n_missing"], values["n_invalid"], values["accuracy"]) == ([2], [0], [1], [1.0])

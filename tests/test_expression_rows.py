@@ -85,8 +85,8 @@ def test_an_empty_table_has_no_segments(segments: Way) -> None:
         ("y", -1.0, "label column"),  # with a 0 in the segment
         ("w", -1.0, "negative weight"),
         ("w", INF, "infinite weight"),
-        ("w", 1e-200, "too small or too large"),
-        ("w", 1e200, "too small or too large"),
+        ("w", 1e-200, "weights other than 0 must lie between"),
+        ("w", 1e200, "weights other than 0 must lie between"),
     ],
 )
 def test_where_metrics_refuses_the_segment_is_nan(segments: Way, column: str, value: float, match: str) -> None:

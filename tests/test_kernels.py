@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from statsmodels.stats.proportion import proportion_confint, proportions_ztest
 from calframe._kernels._binned import average_error, largest_error, ratio, segment_sum
 from calframe._kernels._intervals import (
     holm,
-    mean_of_squares_interval,
+    largest_gap,
+    loss_interval,
     normal_quantile,
     rate_interval,
     score_test,
@@ -24,6 +26,8 @@ from calframe._kernels._intervals import (
 )
 from calframe._kernels._ranked import quantile_bins
 from tests._tables import approx
+
+Loss: TypeAlias = Callable[[Any], Any]
 
 LEVELS = [0.5, 0.9, 0.95, 0.999]
 
@@ -137,18 +141,64 @@ def test_wilson_holds_what_the_score_test_does_not_reject(level: float) -> None:
         assert kept.tolist() == ((low <= expected) & (expected <= high)).tolist()
 
 
-@pytest.mark.parametrize("score", [0.0, 0.1, 0.4, 0.8, 1.0])
-def test_interval_of_squares_of_equal_scores_is_agresti_coull(score: float) -> None:
-    # (s - y)^2 is s^2 without a positive, (1 - s)^2 with one: the mean is s^2 + rate (1 - 2 s)
-    n, hits = 50.0, np.arange(51.0)
-    mean = score**2 + hits / n * (1 - 2 * score)
-    second = score**4 + hits / n * ((1 - score) ** 4 - score**4)
-    found = mean_of_squares_interval(mean, second, np.full(51, score), np.full(51, n), level=0.9)
-    z = stats.norm.ppf(0.95)
-    centre = (hits + z**2 / 2) / (n + z**2)
-    half = z * np.sqrt(centre * (1 - centre) / (n + z**2))
-    ends = np.clip(score**2 + (1 - 2 * score) * np.array([centre - half, centre + half]), 0, 1)
-    np.testing.assert_allclose(np.sort(ends, axis=0), found, rtol=1e-12, atol=1e-13)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("score", [0.0, 0.02, 0.1, 0.4, 0.8, 1.0])
+@pytest.mark.parametrize("loss", [np.square, lambda distance: -np.log1p(-np.minimum(distance, 1 - 1e-9))])
+def test_the_loss_of_equal_scores_has_wilsons_interval(loss: Loss, score: float, level: float) -> None:
+    # without a positive the loss is loss(s), with one loss(1 - s): the mean is a straight line of the rate
+    n, hits = 50, np.arange(51.0)
+    miss, hit = loss(score), loss(1 - score)
+    ends = np.array([proportion_confint(count, n, alpha=1 - level, method="wilson") for count in hits]).T
+    mean, second = miss + hits / n * (hit - miss), miss**2 + hits / n * (hit**2 - miss**2)
+    right, wrong = np.full(51, min(miss, hit)), np.full(51, max(miss, hit))
+    found = loss_interval(mean, second, np.full(51, float(n)), right=right, wrong=wrong, level=level)
+    np.testing.assert_allclose(np.sort(miss + (hit - miss) * ends, axis=0), found, rtol=1e-9, atol=1e-12)
+
+
+def test_the_interval_of_a_loss_holds_it_and_grows_with_the_level() -> None:
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 3, 10, 100):
+        score = rng.beta(0.2, 0.2, (200, n))
+        loss = (score - (rng.random((200, n)) < rng.random((200, 1)))) ** 2
+        mean, second = loss.mean(axis=1), (loss**2).mean(axis=1)
+        doubt = np.minimum(score, 1 - score).mean(axis=1)
+        low, high = mean, mean
+        for level in (0.01, 0.5, 0.9, 0.99, 0.9999):
+            rows, ends = np.full(200, float(n)), {"right": doubt**2, "wrong": (1 - doubt) ** 2}
+            lower, higher = loss_interval(mean, second, rows, **ends, level=level)
+            assert (lower >= 0).all()
+            assert (lower <= low).all()
+            assert (high <= higher).all()
+            assert (higher <= 1).all()
+            low, high = lower, higher
+
+
+def test_the_interval_of_a_loss_of_many_rows_is_the_normal_one() -> None:
+    rng = np.random.default_rng(4)
+    loss = rng.gamma(2.0, 0.2, 100_000)
+    ones = np.ones(1)
+    low, high = loss_interval(
+        loss.mean() * ones, (loss**2).mean() * ones, len(loss) * ones, right=0 * ones, wrong=2 * ones, level=0.9
+    )
+    half = stats.norm.ppf(0.95) * loss.std() / np.sqrt(len(loss))
+    assert [low[0], high[0]] == pytest.approx([loss.mean() - half, loss.mean() + half], rel=1e-4)
+
+
+def test_a_loss_may_be_infinite() -> None:
+    mean, second = np.array([np.inf, 0.0, 0.4, np.nan]), np.array([np.inf, 0.0, 0.3, np.nan])
+    right, wrong = np.array([0.5, 0.0, 0.2, 0.2]), np.array([0.9, np.inf, 2.0, 2.0])
+    low, high = loss_interval(mean, second, np.full(4, 50.0), right=right, wrong=wrong, level=0.9)
+    assert low[:2].tolist() == [np.inf, 0.0]  # it is infinite; and so far every certain score was right
+    assert high[:2].tolist() == [np.inf, np.inf]
+    assert 0.2 < low[2] < 0.4 < high[2] < 1
+    assert np.isnan([low[3], high[3]]).all()
+
+
+def test_the_largest_gap_is_that_to_the_farther_end_of_wilsons_interval() -> None:
+    for hits, score in ((0, 0.001), (0, 0.4), (7, 0.2), (60, 0.9)):
+        ends = np.array(proportion_confint(hits, 60, alpha=0.05, method="wilson"))
+        found = largest_gap(np.array([score]), np.array([hits / 60]), np.array([60.0]), level=0.95)
+        assert found[0] == pytest.approx(np.abs(ends - score).max(), rel=1e-12)
 
 
 # ---------------------------------------------------------------- bins of about equal weight

@@ -11,7 +11,6 @@ from calframe._kernels._moments import (
     brier_skill_interval,
     entropy_interval,
     fourth_about_mean,
-    log_loss_interval,
     mean_interval,
     uncertainty_interval,
     variance_interval,
@@ -36,32 +35,6 @@ def test_a_mean_stays_in_range_and_needs_two_rows() -> None:
     low, high = mean_interval(np.array([0.05, 0.95, 0.5]), np.full(3, 0.1), np.array([4.0, 4.0, 1.0]), level=0.99)
     assert (low[0], high[1]) == (0.0, 1.0)
     assert np.isnan([low[2], high[2]]).all()
-
-
-@pytest.mark.parametrize(("hits", "rows"), COUNTS)
-@pytest.mark.parametrize("score", [0.02, 0.3, 0.9])
-def test_the_log_loss_of_equal_scores_is_agresti_coull(score: float, hits: int, rows: int) -> None:
-    # the loss is -ln(1 - s), with a positive -ln(s): a straight line of the rate, and so are the ends
-    miss, hit = -np.log1p(-score), -np.log(score)
-    rate = hits / rows
-    ends = proportion_confint(hits, rows, alpha=0.1, method="agresti_coull")
-    added = stats.norm.ppf(0.95) ** 2
-    centre = (hits + added / 2) / (rows + added)
-    half = stats.norm.ppf(0.95) * np.sqrt(centre * (1 - centre) / (rows + added))
-    if 0 < centre - half < centre + half < 1:  # else statsmodels cuts at 0 or 1, which is no end of the loss
-        assert (centre - half, centre + half) == pytest.approx(ends)
-    expected = sorted(miss + np.array([centre - half, centre + half]) * (hit - miss))
-    mean, square = miss + rate * (hit - miss), (1 - rate) * miss**2 + rate * hit**2
-    found = np.concatenate(log_loss_interval(one(mean), one(square), one(score), one(rows), level=0.9))
-    assert found == pytest.approx(np.maximum(expected, 0.0))
-
-
-def test_a_log_loss_may_be_infinite() -> None:
-    mean, square = np.array([np.inf, 0.0, 0.4]), np.array([np.inf, 0.0, 0.3])
-    low, high = log_loss_interval(mean, square, np.array([0.4, 1.0, 0.5]), np.full(3, 50.0), level=0.9)
-    assert low[:2].tolist() == [np.inf, 0.0]  # it is infinite; and so far every certain score was right
-    assert high[:2].tolist() == [np.inf, np.inf]
-    assert 0 < low[2] < 0.4 < high[2] < 1
 
 
 def test_a_variance_of_normal_kurtosis_is_nearly_chi_squared() -> None:

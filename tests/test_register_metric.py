@@ -253,6 +253,16 @@ def test_the_ends_of_one_metric_are_no_other_metric() -> None:
         calframe.register_metric("mean", lambda row: row.score, summary="x")
 
 
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [("N", "n"), ("Rate", "rate"), ("Gap_Low", "gap_low"), ("ALL", "all"), ("Absolute_error", "absolute_error")],
+)
+def test_a_name_is_not_told_from_another_by_case_alone(name: str, taken: str) -> None:
+    absolute_error()
+    with pytest.raises(ArgumentError, match=f"'{name}' would make a name that differs from '{taken}' only by case"):
+        calframe.register_metric(name, lambda row: row.score, summary="x")
+
+
 @pytest.mark.parametrize("name", ["", "two words", "a-b", "class", "1st", 7, None, ["a"]])
 def test_names_that_are_none(name: Any) -> None:
     with pytest.raises(ArgumentError, match=r"(name must be a name as of a column|has a meaning of its own)"):
@@ -324,6 +334,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"terms": {"s": "score"}, "value": lambda sums: sums["s"]}, r"'s' must be a function of a row.*got 'score'"),
     ({"terms": {"weight": score_of}, "value": lambda sums: sums["weight"]}, r"a term cannot be called 'weight'"),
     ({"terms": {"s": score_of}, "value": lambda sums: sums["s"][:2]}, r"value must give an array of one number a"),
+    ({"terms": {"s": score_of}, "value": lambda sums: 0.5}, r"of one number a segment; of 5 segments it made 0\.5\."),  # noqa: ARG005
+    ({"row": lambda row: row.score.cast(nw.String)}, r"'row' must give a number or a truth value .* of type String"),
     ({"terms": {"s": score_of}, "value": lambda sums: "much"}, r"value must give an array of one number a"),  # noqa: ARG005
     ({"terms": {"s": score_of}, "value": lambda sums: sums["s"]}, r"value must not change when all weights are doubl"),
     ({"row": score_of, "low": 1, "high": 0}, r"low and high must be numbers, low below high; got 1 and 0"),

@@ -32,7 +32,7 @@ PLAIN = {
     "impossible": 0.0,
     "positive_square": 0.0625,
     "positive_fourth": 0.00390625,
-    "wq": 0.5,
+    "true_variance": 0.25,
     "true_square": 0.25,
     "true_fourth": 0.0625,
     "true_surprise": LOG_2,

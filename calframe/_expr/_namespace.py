@@ -74,7 +74,7 @@ class CalibExpressions:
         label : str or polars.Expr
             Column of the outcome: bool, 0/1 or -1/+1. A name is taken as it is, never as a pattern.
         weight : str or polars.Expr, optional
-            Column of row weights, 0 or more. By default every row counts once.
+            Column of row weights: 0, or between 1e-100 and 1e100. By default every row counts once.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class CalibExpressions:
         label : str or polars.Expr
             Column of the outcome: bool, 0/1 or -1/+1. A name is taken as it is, never as a pattern.
         weight : str or polars.Expr, optional
-            Column of row weights, 0 or more. By default every row counts once.
+            Column of row weights: 0, or between 1e-100 and 1e100. By default every row counts once.
         clip : float, optional
             Keep scores this far from 0 and 1. By default nothing is clipped.
 
@@ -155,7 +155,7 @@ class CalibExpressions:
         label : str or polars.Expr
             Column of the outcome: bool, 0/1 or -1/+1. A name is taken as it is, never as a pattern.
         weight : str or polars.Expr, optional
-            Column of row weights, 0 or more. By default every row counts once.
+            Column of row weights: 0, or between 1e-100 and 1e100. By default every row counts once.
 
         Returns
         -------
@@ -197,7 +197,7 @@ class CalibExpressions:
             The side of a bin that belongs to it; the outermost bin is closed on both sides. Edges are k / M exactly;
             for a Float32 column they are first rounded to Float32.
         weight : str or polars.Expr, optional
-            Column of row weights, 0 or more. By default every row counts once.
+            Column of row weights: 0, or between 1e-100 and 1e100. By default every row counts once.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class CalibExpressions:
             The side of a bin that belongs to it; the outermost bin is closed on both sides. Edges are k / M exactly;
             for a Float32 column they are first rounded to Float32.
         weight : str or polars.Expr, optional
-            Column of row weights, 0 or more. By default every row counts once.
+            Column of row weights: 0, or between 1e-100 and 1e100. By default every row counts once.
 
         Returns
         -------

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import segment_sum
-from calframe._typing import Floats, Ints
+from calframe._kernels._binned import T, segment_sum
+from calframe._typing import Bools, Floats, Ints
 
 _SMALL = 10.0  # bins that expect fewer of either class are taken as Binomial where the normal law is not exact
 _TINY = 1e-300  # stands for 0, which nothing is divided by
@@ -47,6 +48,8 @@ class Bins:
         Effective rows ``(sum w)^2 / sum w^2`` of each bin.
     total : ndarray of shape (n_segments,)
         Effective rows of the segment, of which the shares are a sample; infinite where the shares are fixed.
+    up : ndarray of bool, optional
+        Which rates move up where they leave their centre; by default each goes the way that is farther.
     """
 
     starts: Ints
@@ -56,12 +59,13 @@ class Bins:
     centre: Floats
     rows: Floats
     total: Floats
+    up: Bools | None = None
 
     def sum(self, values: Floats) -> Floats:
         """Return the sum over the bins of each segment."""
         return segment_sum(values, self.starts)
 
-    def spread(self, values: Floats) -> Floats:
+    def spread(self, values: NDArray[T]) -> NDArray[T]:
         """Return the value of a bin's segment for each bin."""
         return np.repeat(values, self.sizes)
 
@@ -77,6 +81,7 @@ class Bins:
             centre=self.centre[cut],
             rows=self.rows[cut],
             total=self.total[first:last],
+            up=None if self.up is None else self.up[cut],
         )
 
 

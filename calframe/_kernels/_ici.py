@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from calframe._kernels._binned import last_cells, segment_max, segment_sum, sizes_of
-from calframe._kernels._loess import (
-    LEAST_RADIUS,
-    SLACK,
-    Neighbours,
-    batches,
-    first_where,
-    local_fits,
-    loess,
-    masses,
-    members,
-    tricube,
-)
+from calframe._kernels._binned import changes, last_cells, segment_count, segment_max, segment_sum, spread
+from calframe._kernels._local_fits import LEAST_RADIUS, local_fits, members, tricube
+from calframe._kernels._loess import loess
+from calframe._kernels._neighbours import SLACK, Neighbours, first_where, masses
 from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
 from calframe._typing import Floats, Ints, Smoother
@@ -75,7 +66,7 @@ def _summary(tally: Tally, gap: Floats) -> tuple[Floats, Floats, Floats, Floats]
     near = Neighbours.of(tally)
     order = np.lexsort((gap, tally.segment))
     gap = gap[order]
-    end = masses(tally.running(near.share[order]), near.whole, near.total, tally.sizes)
+    end = masses(tally, tally.running(near.share[order]), near.whole, near.total)
     mean = tally.total(near.share[order] * gap)
     return mean, _quantile(near, gap, end, 0.5), _quantile(near, gap, end, 0.9), segment_max(gap, tally.starts)
 
@@ -93,7 +84,7 @@ def _quantile(near: Neighbours, gap: Floats, end: Floats, q: float) -> Floats:
 
 def _reached(tally: Tally, end: Floats, mass: Floats) -> Ints:
     """Return the first cell of each segment at which a running mass is reached, the last where it never is."""
-    passed = tally.total((end < tally.spread(mass)).astype(np.float64)).astype(np.int64)
+    passed = segment_count(end < tally.spread(mass), tally.starts)
     return tally.starts + np.minimum(passed, tally.sizes - 1)
 
 
@@ -128,8 +119,8 @@ def loess_direct(tally: Tally) -> Floats:
     """
     groups, group = _merged(tally)
     value, _ = local_fits(Neighbours.of(groups), groups.segment, groups.score)
-    first = np.repeat(groups.starts, tally.sizes)
-    last = np.repeat(last_cells(groups.starts, len(groups.score)), tally.sizes)
+    first = tally.spread(groups.starts)
+    last = tally.spread(last_cells(groups.starts, len(groups.score)))
     left = np.maximum(np.minimum(group - (tally.score < groups.score[group]), last - 1), first)
     return _line(tally.score, groups.score, value, left, np.minimum(left + 1, last))
 
@@ -146,25 +137,16 @@ def _merged(tally: Tally) -> tuple[Tally, Ints]:
     """Merge the scores of segments that have too many of them, and return the group of each."""
     half = _DIRECT // 2
     weights = quantile_bins(tally.weight, tally.starts, np.full(len(tally), half))
-    lowest = tally.score[tally.starts]
-    ranges = tally.score[last_cells(tally.starts, len(tally.score))] - lowest
-    widths = np.floor(half * (tally.score - tally.spread(lowest)) / tally.spread(np.where(ranges > 0, ranges, 1.0)))
-    new = (np.diff(weights, prepend=-1) != 0) | (np.diff(widths, prepend=-1.0) != 0)
-    new |= np.repeat(tally.sizes <= _DIRECT, tally.sizes)
+    lowest, range_ = tally.score[tally.starts], _ranges(tally)
+    widths = np.floor(half * (tally.score - tally.spread(lowest)) / tally.spread(np.where(range_ > 0, range_, 1.0)))
+    new = changes(weights) | changes(widths) | tally.spread(tally.sizes <= _DIRECT)
     new[tally.starts] = True
-    begins, group = np.flatnonzero(new), np.cumsum(new) - 1
-    share = tally.weight / tally.spread(tally.total(tally.weight))
-    above = segment_sum(share * (tally.score - tally.score[begins][group]), begins) / segment_sum(share, begins)
-    merged = Tally(
-        starts=group[tally.starts],
-        score=tally.score[begins] + above,
-        rows=segment_sum(tally.rows, begins),
-        weight=segment_sum(tally.weight, begins),
-        positive=segment_sum(tally.positive, begins),
-        squared=segment_sum(tally.squared, begins),
-        squared_positive=segment_sum(tally.squared_positive, begins),
-    )
-    return merged, group
+    return tally.merged(np.flatnonzero(new)), np.cumsum(new) - 1
+
+
+def _ranges(tally: Tally) -> Floats:
+    """Return how far the scores of each segment reach."""
+    return tally.score[last_cells(tally.starts, len(tally.score))] - tally.score[tally.starts]
 
 
 def lowess(tally: Tally, *, span: float = _LOWESS_SPAN, delta: float | None = None) -> Floats:
@@ -200,7 +182,7 @@ def lowess(tally: Tally, *, span: float = _LOWESS_SPAN, delta: float | None = No
     array([0.01, 0.2 , 0.38, 0.48, 0.56, 0.64, 0.72, 0.81, 0.89])
     """
     near = Neighbours.of(tally)
-    ranges = tally.score[near.stops - 1] - tally.score[tally.starts]
+    ranges = _ranges(tally)
     marks = _marks(near, _LOWESS_DELTA * ranges if delta is None else np.full(len(tally), delta))
     own = tally.segment[marks]
     value = _lines(near, own, tally.score[marks], near.mass(span, slack=_LOWESS_SLACK, least=_LOWESS_LEAST), ranges)
@@ -231,20 +213,18 @@ def _lines(near: Neighbours, segment: Ints, at: Floats, mass: Floats, ranges: Fl
     first, last, radius = near.around(segment, at, mass)
     least = _LEAST_SPREAD * ranges[segment]
     value = np.empty(len(at))
-    for part in batches(last - first + 1):
-        cells, begins = members(first[part], last[part])
-        sizes = sizes_of(begins, len(cells))
-        away = near.tally.score[cells] - np.repeat(at[part], sizes)
-        far, limit = np.abs(away), np.repeat(radius[part], sizes)
+    for part, cells, begins in members(first, last):
+        away = near.tally.score[cells] - spread(at[part], begins, len(cells))
+        far, limit = np.abs(away), spread(radius[part], begins, len(cells))
         kernel = np.where(far <= _CUT * limit, tricube(far / np.maximum(limit, LEAST_RADIUS)), 0.0)
         kernel[far <= _FLAT * limit] = 1.0
         kernel *= near.share[cells]
-        kernel /= np.repeat(segment_sum(kernel, begins), sizes)
+        kernel /= spread(segment_sum(kernel, begins), begins, len(cells))
         label = near.tally.positive[cells] / near.tally.weight[cells]
         centre = segment_sum(kernel * away, begins)
-        away -= np.repeat(centre, sizes)
-        spread = segment_sum(kernel * away * away, begins)
-        steep = np.sqrt(spread) > least[part]
-        slope = segment_sum(kernel * away * label, begins) / np.where(steep, spread, np.inf)
+        away -= spread(centre, begins, len(cells))
+        variance = segment_sum(kernel * away * away, begins)
+        steep = np.sqrt(variance) > least[part]
+        slope = segment_sum(kernel * away * label, begins) / np.where(steep, variance, np.inf)
         value[part] = segment_sum(kernel * label, begins) - centre * slope
     return value

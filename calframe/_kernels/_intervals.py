@@ -7,6 +7,8 @@ import numpy as np
 from calframe._kernels import _special as special
 from calframe._typing import Floats, RateInterval
 
+_NO_VARIANCE = 1e-14  # what rounding leaves of the variance of equal losses, in their mean square
+
 
 def normal_quantile(level: float) -> float:
     """Return the two-sided standard normal quantile of a confidence level.
@@ -80,40 +82,89 @@ def score_test(rate: Floats, expected: Floats, n: Floats) -> Floats:
     return pvalue
 
 
-def mean_of_squares_interval(
-    mean: Floats, second: Floats, score: Floats, n: Floats, *, level: float
+def loss_interval(
+    mean: Floats, second: Floats, n: Floats, *, right: Floats, wrong: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Return an interval for the mean of ``(score - label)^2``.
+    """Return an interval for the mean of losses, such as the Brier score or the log loss.
 
-    The normal interval of the mean, after adding ``z^2 / 2`` rows of either class at the mean score (for equal
-    scores this is the Agresti-Coull interval of the rate): with few or no rows of one class the plain normal interval
-    is far too short.
+    Wilson's interval for losses of any size. An end is the mean at which the score test no longer rejects that some of
+    the rows seen are replaced by rows with the loss of a wrong prediction (upper end), or of a right one (lower end).
+    For equal scores, whose loss has two values, that is Wilson's interval of the rate; for many rows it is the usual
+    normal interval of the mean. It holds the mean seen, and a higher level gives a longer one.
 
     Parameters
     ----------
     mean, second : ndarray
-        Mean of the squares, and mean of their squares.
-    score : ndarray
-        Mean score.
+        Mean of the losses, and mean of their squares. A loss that is infinite in the sample is so in the population.
     n : ndarray
         Rows, or the effective number of rows.
+    right, wrong : ndarray
+        Loss of a typical right and of a typical wrong prediction, infinite where one wrong row would make the mean so.
+        Where the losses seen are lower or higher, the two values with their mean and variance take their place.
     level : float
         Confidence level in (0, 1).
 
     References
     ----------
-    Agresti, A. and Coull, B. A. (1998). Approximate is better than "exact" for interval estimation of binomial
-    proportions. The American Statistician 52, 119-126. https://doi.org/10.1080/00031305.1998.10480550
+    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. Journal of the
+    American Statistical Association 22, 209-212. https://doi.org/10.1080/01621459.1927.10502953
+
+    Examples
+    --------
+    Twenty rows of score 0.1, all negative: one positive among the next would have a log loss of 2.3.
+
+    >>> loss, wrong = -np.log(np.array([0.9])), -np.log(np.array([0.1]))
+    >>> low, high = loss_interval(loss, loss**2, np.array([20.0]), right=loss, wrong=wrong, level=0.9)
+    >>> low.round(3), high.round(3)
+    (array([0.105]), array([0.367]))
     """
-    z = normal_quantile(level)
-    added = z * z
-    square = (score**2 + (1.0 - score) ** 2) / 2.0
-    fourth = (score**4 + (1.0 - score) ** 4) / 2.0
-    total = n + added
-    centre = (n * mean + added * square) / total
-    spread = np.maximum((n * second + added * fourth) / total - centre**2, 0.0)
-    half = z * np.sqrt(spread / total)
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+    with np.errstate(all="ignore"):
+        variance = second - mean * mean
+        variance = np.where(variance <= _NO_VARIANCE * second, 0.0, variance)
+        above = np.fmax(wrong, second / mean) - mean
+        below = mean - np.fmin(right, mean - np.where(variance > 0.0, variance / above, 0.0))
+        low, high = mean - _reach(below, variance, n, level=level), mean + _reach(above, variance, n, level=level)
+    certain = np.isinf(mean)
+    low, high = np.where(certain, mean, np.maximum(low, 0.0)), np.where(certain | np.isinf(wrong), np.inf, high)
+    return np.where(np.isnan(mean), np.nan, low), np.where(np.isnan(mean), np.nan, high)
+
+
+def _reach(away: Floats, variance: Floats, n: Floats, *, level: float) -> Floats:
+    """Return how far the mean may move towards a loss that is `away` from it.
+
+    With a share t of the rows replaced, the mean moves by ``t away``, and one row has the variance
+    ``(1 - t) variance + t (1 - t) away^2``: the root of ``n (t away)^2 = z^2`` times that.
+    """
+    z2 = normal_quantile(level) ** 2
+    apart = z2 * (away * away - variance)
+    root = np.sqrt(apart * apart + 4.0 * z2 * (n + z2) * variance * away * away)
+    plus = (apart + root) / (2.0 * (n + z2) * away)
+    minus = 2.0 * z2 * variance * away / (root - apart)  # the same, where the sum would cancel
+    return np.nan_to_num(np.where(apart >= 0.0, plus, minus))
+
+
+def largest_gap(score: Floats, rate: Floats, n: Floats, *, level: float) -> Floats:
+    """Return the largest distance of mean score and rate that Wilson's interval of the rate allows.
+
+    No calibration error that adds up distances is smaller than that of the means, so no upper end of its interval may
+    be: where a rare outcome was never seen, other laws see no variance at all.
+
+    Parameters
+    ----------
+    score, rate : ndarray
+        Mean score, and observed rate.
+    n : ndarray
+        Rows, or the effective number of rows.
+    level : float
+        Confidence level in (0, 1).
+
+    Examples
+    --------
+    >>> largest_gap(np.array([0.001]), np.array([0.0]), np.array([60.0]), level=0.9).round(3)
+    array([0.042])
+    """
+    low, high = rate_interval(rate, n, level=level)
+    return np.maximum(np.abs(score - low), np.abs(high - score))
 
 
 def holm(pvalue: Floats) -> Floats:

@@ -19,6 +19,9 @@ way to the upper end no gap is taken as smaller than ``2 - z`` standard errors. 
 alone shows, the upper end is that of a sample at the chance level: a lucky sample must not claim more than an average
 one.
 
+No error by weight is smaller than the gap of the means, so neither is its upper end than the largest gap in Wilson's
+interval: where a rare outcome was never seen, the law of ``T*`` has hardly any variance near what was seen.
+
 The law of ``T*`` needs no draws: its mean, variance and third cumulant are sums over the bins, and the Pearson type
 III law (a shifted Gamma) with these three stands for it. So the ends are the same every time, and those of a segment
 do not depend on which others are there.
@@ -41,8 +44,8 @@ import numpy as np
 
 from calframe._kernels import _special as special
 from calframe._kernels._bin_laws import Bins, Law, folded_law, spread_law, square_law
-from calframe._kernels._binned import chunk_bounds, ratio, segment_count, segment_sum, starts_of
-from calframe._kernels._intervals import normal_quantile
+from calframe._kernels._binned import chunk_bounds, effective_rows, ranges, ratio, segment_count, segment_sum, starts_of
+from calframe._kernels._intervals import largest_gap, normal_quantile
 from calframe._typing import Bools, Floats, Ints
 
 _ALIKE = 2.0  # standard errors within which absolute gaps are taken as equally large, for the upper end
@@ -100,7 +103,10 @@ def absolute_error_interval(
     (array([0.   , 0.061]), array([0.229, 0.14 ]))
     """
     sums = (weight, label, squared, starts)
-    return _interval(folded_law, *sums, level=level, centre=score, shares=shares, least=_ALIKE)
+    low, high = _interval(folded_law, *sums, level=level, centre=score, shares=shares, least=_ALIKE)
+    if shares is None:
+        high = np.maximum(high, _gap(weight, score, label, squared, starts, level=level))
+    return low, high
 
 
 def reliability_interval(
@@ -117,7 +123,8 @@ def reliability_interval(
     >>> low.round(4), high.round(4)
     (array([0.0037]), array([0.0197]))
     """
-    return _interval(square_law, weight, label, squared, starts, level=level, centre=score)
+    low, high = _interval(square_law, weight, label, squared, starts, level=level, centre=score)
+    return low, np.maximum(high, _gap(weight, score, label, squared, starts, level=level) ** 2)
 
 
 def root_mean_square_interval(
@@ -136,8 +143,8 @@ def resolution_interval(weight: Floats, label: Floats, squared: Floats, starts: 
     """Return an interval for Murphy's resolution, ``sum_b share_b (rate_b - rate)^2`` by weight, per segment.
 
     Parameters as in `absolute_error_interval`; the hypotheses move the rates of the bins from and to the rate of the
-    segment. The lower end is 0 just where equal rates in all bins are not rejected. Rows in a single bin say nothing
-    of the others, and have no interval.
+    segment, equal ones in turn up and down. The lower end is 0 just where equal rates in all bins are not rejected.
+    Rows in a single bin say nothing of the others, and have no interval.
 
     Examples
     --------
@@ -176,6 +183,13 @@ def _interval(
     return low, high
 
 
+def _gap(weight: Floats, score: Floats, label: Floats, squared: Floats, starts: Ints, *, level: float) -> Floats:
+    """Return the largest gap of the means that is not rejected; no error by weight is smaller than that."""
+    total = segment_sum(weight, starts)
+    mean, rate = (ratio(segment_sum(each, starts), total) for each in (score, label))
+    return largest_gap(mean, rate, effective_rows(total, segment_sum(squared, starts)), level=level)
+
+
 def _bins(
     weight: Floats,
     label: Floats,
@@ -204,10 +218,31 @@ def _bins(
     )
 
 
+def _directed(bins: Bins, z: float) -> Bins:
+    """Return the bins with the way that each rate goes to move apart from the others.
+
+    Either all go to the farther ends of their intervals, as a bin of few rows must to differ, or away from the rate of
+    the segment, as bins must that already differ as much as can be: whatever moves them farther apart. Of rates that
+    are equal every other one goes down.
+    """
+    off = np.where(np.abs(bins.rate - bins.centre) > _ULPS, bins.rate - bins.centre, 0.0)
+    order = np.lexsort((bins.rows, bins.share, off, bins.spread(np.arange(len(bins.sizes)))))
+    odd = np.empty(len(off), dtype=bool)
+    odd[order] = ranges(np.zeros_like(bins.sizes), bins.sizes) % 2 == 1
+    low, high = _wilson_ends(bins.rate, bins.rows, np.full(len(off), z))
+    equal = (off == 0.0) & odd
+    farther, away = (high - bins.centre >= bins.centre - low) & ~equal, (off >= 0.0) & ~equal
+    reached = [spread_law(bins, np.where(up, high, low)).value for up in (farther, away)]
+    return replace(bins, up=np.where(bins.spread(reached[0] >= reached[1]), farther, away))
+
+
 def _both_ends(bins: Bins, law_of: LawOf, least: float | None, *, level: float) -> Interval:
     tail = (1.0 - level) / 2.0
     seen, chance = law_of(bins, bins.rate).value, law_of(bins, bins.centre)
-    path = _Path(bins=bins, law_of=law_of, furthest=normal_quantile(level))
+    furthest = normal_quantile(level)
+    if law_of is spread_law:
+        bins = _directed(bins, furthest)
+    path = _Path(bins=bins, law_of=law_of, furthest=furthest)
     low = path.end(seen, quantile=1.0 - tail, grid=_OUTWARD, sign=-1.0)
     path = replace(path, least=least)
     high = path.end(np.maximum(seen, chance.mean), quantile=tail, grid=_INWARD, sign=1.0)
@@ -309,7 +344,8 @@ def _rates(bins: Bins, shift: Floats, least: float | None) -> Floats:
     centre = bins.centre
     low, high = _wilson_ends(bins.rate, bins.rows, np.minimum(np.abs(shift), _FURTHEST))
     near = np.where(shift > _FURTHEST, centre, np.clip(centre, low, high))
-    rate = np.where(shift < 0.0, np.where(high - centre >= centre - low, high, low), near)
+    up = high - centre >= centre - low if bins.up is None else bins.up
+    rate = np.where(shift < 0.0, np.where(up, high, low), near)
     if least is None:
         return rate
     off = bins.rate - centre

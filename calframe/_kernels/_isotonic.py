@@ -13,7 +13,7 @@ import numpy as np
 
 from calframe._kernels import _special as special
 from calframe._kernels._binned import last_cells, segment_sum, spread
-from calframe._kernels._losses import brier_excess, log_excess
+from calframe._kernels._losses import brier_excess, chances_of, log_excess
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
 
@@ -151,7 +151,7 @@ class CorpParts:
     unc_log: Floats
 
 
-def corp(tally: Tally, *, fit: Blocks | None = None) -> CorpParts:
+def corp(tally: Tally, *, fit: Blocks | None = None, is_logit: bool = False) -> CorpParts:
     """Split the Brier score and the log loss by isotonic regression: ``loss = mcb - dsc + unc``, without bins.
 
     With ``v`` the isotonic fit and ``r`` the overall rate, mcb is the mean loss of the scores less that of v, dsc
@@ -162,9 +162,11 @@ def corp(tally: Tally, *, fit: Blocks | None = None) -> CorpParts:
     Parameters
     ----------
     tally : Tally
-        Distinct scores in [0, 1].
+        Distinct scores, in [0, 1] or logits.
     fit : Blocks, optional
         The isotonic fit of this tally, where it is known already.
+    is_logit : bool
+        Whether they are logits; the log loss then comes from these.
 
     References
     ----------
@@ -183,7 +185,9 @@ def corp(tally: Tally, *, fit: Blocks | None = None) -> CorpParts:
     total, hits = fit.total(fit.weight), fit.total(fit.positive)
     misses = tally.negative
     rate, rest = hits / total, tally.total(misses) / total
-    brier, log = _miscalibration(tally, misses, fit.spread(fit.value))
+    value, (score, other, logit) = fit.spread(fit.value), chances_of(tally, is_logit=is_logit)
+    brier = tally.total(brier_excess(tally.weight, tally.positive, value, score))
+    log = tally.total(log_excess(tally.positive, misses, value, score, other, logit))
     variance, divergence = _discrimination(fit, rate, rest)
     return CorpParts(
         mcb=np.maximum(brier / total, 0.0),
@@ -193,12 +197,6 @@ def corp(tally: Tally, *, fit: Blocks | None = None) -> CorpParts:
         dsc_log=np.maximum(divergence / total, 0.0),
         unc_log=special.entr(rate) + special.entr(rest),
     )
-
-
-def _miscalibration(tally: Tally, misses: Floats, value: Floats) -> tuple[Floats, Floats]:
-    """Return, per segment, how much larger the summed losses of the scores are than those of the fit."""
-    brier = tally.total(brier_excess(tally.weight, tally.positive, value, tally.score))
-    return brier, tally.total(log_excess(tally.positive, misses, value, tally.score, 1.0 - tally.score))
 
 
 def _discrimination(fit: Blocks, rate: Floats, rest: Floats) -> tuple[Floats, Floats]:

@@ -43,53 +43,6 @@ def mean_interval(mean: Floats, variance: Floats, n: Floats, *, level: float) ->
     return np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
 
 
-def log_loss_interval(mean: Floats, square: Floats, score: Floats, n: Floats, *, level: float) -> Interval:
-    """Return an interval for the mean log loss.
-
-    The normal interval of the mean, after adding ``z^2 / 2`` rows of either class at the mean score, as the interval
-    of the Brier score does: with few or no rows of one class the plain normal interval is far too short.
-
-    Parameters
-    ----------
-    mean, square : ndarray
-        Mean of the losses, and mean of their squares. A loss that is infinite in the sample is so in the population.
-    score : ndarray
-        Mean score. Where it is exactly 0 or 1 every score is certain, one wrong row would make the loss infinite, and
-        so is the upper end.
-    n : ndarray
-        Rows, or the effective number of rows.
-    level : float
-        Confidence level in (0, 1).
-
-    References
-    ----------
-    Agresti, A. and Coull, B. A. (1998). Approximate is better than "exact" for interval estimation of binomial
-    proportions. The American Statistician 52, 119-126. https://doi.org/10.1080/00031305.1998.10480550
-
-    Examples
-    --------
-    Twenty rows of score 0.1, all negative: one positive among the next would cost 2.3.
-
-    >>> loss = -np.log(np.array([0.9]))
-    >>> low, high = log_loss_interval(loss, loss**2, np.array([0.1]), np.array([20.0]), level=0.9)
-    >>> low.round(3), high.round(3)
-    (array([0.057]), array([0.416]))
-    """
-    added = normal_quantile(level) ** 2
-    unsure = (score > 0.0) & (score < 1.0)
-    safe = np.where(unsure, score, 0.5)
-    losses = -np.log(safe), -np.log1p(-safe)
-    total = n + added
-    finite = np.isfinite(mean)
-    known = np.where(finite, mean, 0.0)
-    centre = (n * known + added * (losses[0] + losses[1]) / 2.0) / total
-    second = (n * np.where(finite, square, 0.0) + added * (losses[0] ** 2 + losses[1] ** 2) / 2.0) / total
-    half = np.sqrt(added * np.maximum(second - centre**2, 0.0) / total)
-    low = np.where(unsure, np.maximum(centre - half, 0.0), 0.0)
-    high = np.where(unsure, centre + half, np.inf)
-    return np.where(finite, low, mean), np.where(finite, high, mean)
-
-
 def fourth_about_mean(first: Floats, second: Floats, third: Floats, fourth: Floats) -> Floats:
     """Return the fourth moment about the mean from the first four moments about any point.
 

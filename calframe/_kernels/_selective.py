@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calframe._kernels._binned import power_of_two, ratio, running_sum, segment_sum
+from calframe._kernels._binned import power_of_two, ratio, run_starts, running_sum, segment_sum
 from calframe._kernels._tally import Tally
 from calframe._typing import Floats
 
@@ -40,12 +40,9 @@ def confidence_tally(tally: Tally, *, is_logit: bool = False) -> Tally:
     key = segment.astype(np.uint16) if len(tally) <= _NARROW else segment
     order = order[np.argsort(key[order], kind="stable")]  # a radix sort where the key is narrow
     confidence = confidence[order]
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = (confidence[1:] != confidence[:-1]) | (segment[1:] != segment[:-1])
-    cells = np.flatnonzero(begins)
+    cells = run_starts(confidence, tally.starts)
     right = np.where(yes, tally.positive, tally.negative)
-    squared_negative = np.maximum(tally.squared - tally.squared_positive, 0.0)
-    squared_right = np.where(yes, tally.squared_positive, squared_negative)
+    squared_right = np.where(yes, tally.squared_positive, tally.squared_negative)
     return Tally(
         starts=np.searchsorted(cells, tally.starts),
         score=confidence[cells],
@@ -63,8 +60,10 @@ def aurc(tally: Tally) -> Floats:
     ``(1 / n) sum_k (errors among the k most confident) / k``, expected over all orders of equal confidences. With A
     rows and E errors before a cell of w rows, of which the share r is wrong, the cell adds
     ``w r + (E - r A) (1 / (A + 1) + ... + 1 / (A + w))``. The sum is a difference of digamma functions,
-    ``digamma(A + w + 1) - digamma(A + 1)``, which also serves weights that are no whole numbers: weights are counts of
-    rows, and only weights of about 1 a row make sense.
+    ``digamma(A + w + 1) - digamma(A + 1)``, which also serves weights that are no whole numbers.
+
+    Weights count rows: weight 2 is the row twice, and a common factor changes the value as so many copies of all rows
+    would. Importance weights, whose scale means nothing, should have a mean of 1.
 
     Parameters
     ----------
@@ -100,6 +99,7 @@ def excess_aurc(tally: Tally) -> Floats:
     """Return `aurc` less that of a perfect ranking of the same predictions, which puts every error last.
 
     Perfect ranking has ``(1 / n) sum_{k > R} (k - R) / k`` with R the number of right predictions. 0 is perfect.
+    Weights count rows, as in `aurc`.
 
     Parameters
     ----------

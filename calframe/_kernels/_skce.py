@@ -57,7 +57,9 @@ def skce_with_error(vectors: Vectors, *, bandwidth: float | None = None, block: 
     ``(sum_ij w_i w_j h_ij - sum_i w_i h_ii) / (W^2 - W)`` over ordered pairs with ``W = sum w``, and a median in which
     `w` rows make ``w (w - 1) / 2`` distances of 0. Where a weight of the segment is not whole, they are importance
     weights, whose scale means nothing: ``sum_{i != j} w_i w_j h_ij / sum_{i != j} w_i w_j``, and the median of the
-    distances with weights ``w_i w_j``. The block estimator weighs a pair by ``w_i w_j`` in either case.
+    distances with weights ``w_i w_j``. So whole weights that are importances should be given a mean of 1: times 10,
+    each row meets nine copies of itself. The block estimator weighs a pair by ``w_i w_j`` in either case, and only its
+    bandwidth counts copies.
 
     With two classes and ``bandwidth=2 * b`` it is that of the binary ``h = 2 exp(-|p - p'| / b) (y - p) (y' - p')``.
 

@@ -33,6 +33,10 @@ class VectorGroups:
         The group and the class of each cell.
     happened : ndarray of float64, shape (n_cells,)
         The weight of the class in the group.
+    order : ndarray of int64, shape (n_rows,)
+        The rows, cell after cell.
+    first : ndarray of int64, shape (n_cells,)
+        Where the rows of each cell begin in that order.
     """
 
     starts: Ints
@@ -41,6 +45,8 @@ class VectorGroups:
     group: Ints
     label: Ints
     happened: Floats
+    order: Ints
+    first: Ints
 
     def total(self, values: Floats) -> Floats:
         """Return the sum of values of groups over each segment."""
@@ -83,6 +89,8 @@ def equal_vectors(vectors: Vectors) -> VectorGroups:
         group=np.cumsum(new) - 1,
         label=label,
         happened=happened,
+        order=order,
+        first=cells,
     )
 
 
@@ -144,16 +152,30 @@ def refinement_loss(vectors: Vectors, groups: VectorGroups | None = None) -> Flo
     return found.mean_of_cells(found.happened * ((weight - found.happened) / weight))
 
 
-def calibration_loss_log(vectors: Vectors, groups: VectorGroups | None = None) -> Floats:
+def calibration_loss_log(
+    vectors: Vectors, groups: VectorGroups | None = None, *, surprise: Floats | None = None
+) -> Floats:
     """Return ``mean sum_c f_c ln(f_c / s_c)``, with `f` the class frequencies among rows of the same score vector.
 
     With `refinement_loss_log` it adds up to the log loss, and is infinite where that is. See `calibration_loss`.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Rows.
+    groups : VectorGroups, optional
+        What `equal_vectors` returns for them, where it is at hand.
+    surprise : ndarray of shape (n_rows,), optional
+        The log loss of each row, where it is known better than its score: from logits.
     """
     found = equal_vectors(vectors) if groups is None else groups
     share = found.happened / found.weight[found.group]
-    with np.errstate(divide="ignore"):
-        surprise = np.log(share) - np.log(vectors.scores[found.row[found.group], found.label])
-    return found.mean_of_cells(found.happened * surprise)
+    if surprise is None:
+        with np.errstate(divide="ignore"):
+            loss = -np.log(vectors.scores[found.row[found.group], found.label])
+    else:
+        loss = segment_sum((vectors.weight * surprise)[found.order], found.first) / found.happened
+    return found.mean_of_cells(found.happened * (np.log(share) + loss))
 
 
 def refinement_loss_log(vectors: Vectors, groups: VectorGroups | None = None) -> Floats:

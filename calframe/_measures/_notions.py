@@ -211,7 +211,8 @@ NOTION_METRICS = (
         summary="squared kernel calibration error: unbiased, so it may be negative",
         formula="mean of exp(−‖p − p′‖₁ / median) (y − p)·(y′ − p′) over pairs of rows",
         source="Widmann, Lindsten & Zachariah (2019), https://doi.org/10.48550/arXiv.1910.11385",
-        convention="all pairs up to 2,000 rows, above that those within blocks of 50; a median of 0 becomes 1",
+        convention="all pairs up to 2,000 rows, above that those within blocks of 50; a median of 0 becomes 1; whole "
+        "weights count rows, whose copies are pairs, too: give importance weights a mean of 1",
         example="(−0.24 − 0.22·exp(−1.6) − 0.44·exp(−0.8) + 0.28·exp(−1.2))/6 ≈ −0.0663",
         reads="vectors",
         low=-2,

@@ -111,9 +111,21 @@ def _ratio_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
 
 
 def _brier_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
-    return _intervals.mean_of_squares_interval(
-        _brier(cells), _mean("fourth", cells), mean_score(cells), effective_rows(cells), level=level
-    )
+    doubt = _doubt("variance", cells)
+    return _loss_interval(_brier(cells), "fourth", doubt**2, (1.0 - doubt) ** 2, cells, level)
+
+
+def _doubt(variance: str, cells: Cells) -> Floats:
+    """Return the smaller of the two probabilities of a typical row, which has the mean ``s (1 - s)``."""
+    mean = _mean(variance, cells)
+    return 2.0 * mean / (1.0 + np.sqrt(np.maximum(1.0 - 4.0 * mean, 0.0)))
+
+
+def _loss_interval(
+    value: Floats, square: str, right: Floats, wrong: Floats, cells: Cells, level: float
+) -> tuple[Floats, Floats]:
+    rows = effective_rows(cells)
+    return _intervals.loss_interval(value, _mean(square, cells), rows, right=right, wrong=wrong, level=level)
 
 
 def _mean_score_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
@@ -136,15 +148,13 @@ def _brier_skill_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
 
 
 def _log_loss_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
-    return _log_interval(_log_loss(cells), "surprise_square", mean_score(cells), cells, level)
+    return _log_interval(_log_loss(cells), "surprise_square", _doubt("variance", cells), cells, level)
 
 
-def _log_interval(value: Floats, square: str, score: Floats, cells: Cells, level: float) -> tuple[Floats, Floats]:
-    infinite = np.isinf(value)
-    low, high = _moments.log_loss_interval(
-        np.where(infinite, 1.0, value), _mean(square, cells), score, effective_rows(cells), level=level
-    )
-    return np.where(infinite, np.inf, low), np.where(infinite, np.inf, high)
+def _log_interval(value: Floats, square: str, doubt: Floats, cells: Cells, level: float) -> tuple[Floats, Floats]:
+    with np.errstate(divide="ignore"):
+        right, wrong = -np.log1p(-doubt), -np.log(doubt)
+    return _loss_interval(value, square, right, wrong, cells, level)
 
 
 def _sharpness_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
@@ -156,13 +166,13 @@ def _sharpness_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
 
 
 def _irreducible_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
-    return _intervals.mean_of_squares_interval(
-        _irreducible(cells), _mean("true_fourth", cells), _mean("wq", cells), effective_rows(cells), level=level
-    )
+    doubt = _doubt("true_variance", cells)
+    return _loss_interval(_irreducible(cells), "true_fourth", doubt**2, (1.0 - doubt) ** 2, cells, level)
 
 
 def _irreducible_log_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
-    return _log_interval(_irreducible_log(cells), "true_surprise_square", _mean("wq", cells), cells, level)
+    doubt = _doubt("true_variance", cells)
+    return _log_interval(_irreducible_log(cells), "true_surprise_square", doubt, cells, level)
 
 
 def _epistemic_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
@@ -267,7 +277,7 @@ SUM_METRICS = (
         terms=("square",),
         value=_brier,
         interval=_brier_interval,
-        interval_terms=("fourth", "w2", "wp"),
+        interval_terms=("w2", "variance", "fourth"),
     ),
     Metric(
         name="brier_skill",
@@ -298,7 +308,7 @@ SUM_METRICS = (
         terms=("surprise", "impossible"),
         value=_log_loss,
         interval=_log_loss_interval,
-        interval_terms=("w2", "wp", "surprise_square"),
+        interval_terms=("w2", "variance", "surprise_square"),
     ),
     Metric(
         name="sharpness",
@@ -328,7 +338,7 @@ SUM_METRICS = (
         value=_irreducible,
         posterior=True,
         interval=_irreducible_interval,
-        interval_terms=("w2", "wq", "true_fourth"),
+        interval_terms=("w2", "true_variance", "true_fourth"),
     ),
     Metric(
         name="epistemic_loss",
@@ -360,7 +370,7 @@ SUM_METRICS = (
         value=_irreducible_log,
         posterior=True,
         interval=_irreducible_log_interval,
-        interval_terms=("w2", "wq", "true_surprise_square"),
+        interval_terms=("w2", "true_variance", "true_surprise_square"),
     ),
     Metric(
         name="epistemic_loss_log",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calframe._kernels import _isotonic, _losses, _moments, _ranked, _selective, _smooth, _sweep
+from calframe._kernels import _intervals, _isotonic, _losses, _moments, _ranked, _selective, _smooth, _sweep
 from calframe._kernels._binned import effective_rows
 from calframe._kernels._risk_intervals import aurc_interval, excess_aurc_interval
 from calframe._kernels._smooth_interval import smooth_error_interval
@@ -17,11 +17,11 @@ _ROUNDING = 1e-9
 
 
 def _corp(sample: Tallied) -> _isotonic.CorpParts:
-    return _isotonic.corp(sample.tally)
+    return _isotonic.corp(sample.tally, is_logit=sample.is_logit)
 
 
 def _losses_by_score(sample: Tallied) -> _losses.ScoreParts:
-    return _losses.loss_parts_by_score(sample.tally)
+    return _losses.loss_parts_by_score(sample.tally, is_logit=sample.is_logit)
 
 
 def _ecce(sample: Tallied) -> _ranked.Ecce:
@@ -48,7 +48,25 @@ def _smooth_interval(sample: Tallied, level: float) -> tuple[Floats, Floats]:
     if options.n_resamples * (1.0 - level) < _FEWEST_OUTSIDE - _ROUNDING:
         unknown = np.full(len(sample.tally), np.nan)
         return unknown, unknown
-    return smooth_error_interval(sample.tally, level=level, n_resamples=options.n_resamples, seed=options.seed)
+    ends = smooth_error_interval(sample.tally, level=level, n_resamples=options.n_resamples, seed=options.seed)
+    return _up_to_gap(ends, sample, level)
+
+
+def _ecce_range_interval(sample: Tallied, level: float) -> tuple[Floats, Floats]:
+    ends = _ranked.ecce_range_interval(sample.shared(_ecce), sample.shared(_ecce_noise), level=level)
+    return _up_to_gap(ends, sample, level)
+
+
+def _ecce_mad_interval(sample: Tallied, level: float) -> tuple[Floats, Floats]:
+    ends = _ranked.ecce_mad_interval(sample.shared(_ecce), sample.shared(_ecce_noise), level=level)
+    return _up_to_gap(ends, sample, level)
+
+
+def _up_to_gap(ends: tuple[Floats, Floats], sample: Tallied, level: float) -> tuple[Floats, Floats]:
+    """Return the interval of an error that is at least the gap of the means, with an upper end that allows for it."""
+    tally, (rate, rows) = sample.tally, _rate(sample)
+    score = tally.total(tally.weight * tally.score) / tally.total(tally.weight)
+    return ends[0], np.maximum(ends[1], _intervals.largest_gap(score, rate, rows, level=level))
 
 
 TALLY_METRICS: tuple[Metric, ...] = (
@@ -107,9 +125,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         high=1,
         direction="lower",
         value=lambda sample: sample.shared(_ecce).range,
-        interval=lambda sample, level: _ranked.ecce_range_interval(
-            sample.shared(_ecce), sample.shared(_ecce_noise), level=level
-        ),
+        interval=_ecce_range_interval,
     ),
     Metric(
         name="ecce_mad",
@@ -123,18 +139,16 @@ TALLY_METRICS: tuple[Metric, ...] = (
         high=1,
         direction="lower",
         value=lambda sample: sample.shared(_ecce).largest,
-        interval=lambda sample, level: _ranked.ecce_mad_interval(
-            sample.shared(_ecce), sample.shared(_ecce_noise), level=level
-        ),
+        interval=_ecce_mad_interval,
     ),
     Metric(
         name="calibration_loss",
         summary="part of the Brier score that knowing the rate at each distinct score would remove",
         formula="Σ w (p − ȳ_p)² / Σ w, ȳ_p the rate at score p",
         source="Silva Filho et al. (2023), https://doi.org/10.1007/s10994-023-06336-7",
-        convention="scores are equal where they are so exactly: without ties this is the Brier score itself",
+        convention="scores, or logits, are equal where they are exactly so: without ties this is the Brier score",
         example="0.1",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=1,
         direction="lower",
@@ -147,7 +161,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         source="Silva Filho et al. (2023), https://doi.org/10.1007/s10994-023-06336-7",
         convention="as calibration_loss: 0 without ties",
         example="1/12 ≈ 0.0833",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=0.25,
         direction="lower",
@@ -160,7 +174,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         source="Silva Filho et al. (2023), https://doi.org/10.1007/s10994-023-06336-7",
         convention="as calibration_loss; infinite where log_loss is, clip= does not apply",
         example="ln(50000/6561)/6 ≈ 0.3385",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=np.inf,
         direction="lower",
@@ -173,7 +187,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         source="Silva Filho et al. (2023), https://doi.org/10.1007/s10994-023-06336-7",
         convention="as refinement_loss",
         example="ln(2)/3 ≈ 0.231",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=float(np.log(2)),
         direction="lower",
@@ -184,9 +198,9 @@ TALLY_METRICS: tuple[Metric, ...] = (
         summary="miscalibration: Brier score less that of the isotonic fit",
         formula="brier − brier(ŷ), ŷ the isotonic regression of y on p",
         source="Dimitriadis, Gneiting & Jordan (2021), https://doi.org/10.1073/pnas.2016191118",
-        convention="equal scores share one value of ŷ",
+        convention="equal scores, or logits, share one value of ŷ",
         example="13/180 ≈ 0.0722",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=1,
         direction="lower",
@@ -199,7 +213,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         source="Dimitriadis, Gneiting & Jordan (2021), https://doi.org/10.1073/pnas.2016191118",
         convention="as mcb",
         example="1/9 ≈ 0.1111",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=0.25,
         direction="higher",
@@ -211,7 +225,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         formula="r (1 − r); brier = mcb − dsc + unc",
         source="Dimitriadis, Gneiting & Jordan (2021), https://doi.org/10.1073/pnas.2016191118",
         example="2/9 ≈ 0.2222",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=0.25,
         direction="none",
@@ -225,7 +239,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         source="Dimitriadis, Gneiting & Jordan (2021), https://doi.org/10.1073/pnas.2016191118",
         convention="as mcb; infinite where log_loss is, clip= does not apply",
         example="ln(800000/177147)/6 ≈ 0.2513",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=np.inf,
         direction="lower",
@@ -238,7 +252,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         source="Dimitriadis, Gneiting & Jordan (2021), https://doi.org/10.1073/pnas.2016191118",
         convention="as mcb",
         example="ln(27/4)/6 ≈ 0.3183",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=float(np.log(2)),
         direction="higher",
@@ -250,7 +264,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         formula="H(r); log_loss = mcb_log − dsc_log + unc_log",
         source="Dimitriadis, Gneiting & Jordan (2021), https://doi.org/10.1073/pnas.2016191118",
         example="ln(27/4)/3 ≈ 0.6365",
-        reads="tally",
+        reads="ranks",
         low=0,
         high=float(np.log(2)),
         direction="none",
@@ -262,7 +276,8 @@ TALLY_METRICS: tuple[Metric, ...] = (
         summary="mean risk of the most confident rows, over all their numbers; confidence max(p, 1 - p)",
         formula="(1/n) Σ_k errors among the k most confident / k, mean over all orders of ties",
         source="Geifman, Uziel & El-Yaniv (2019), https://doi.org/10.48550/arXiv.1805.08206",
-        convention="a score of 0.5 predicts 1; k runs from 1 to n; of logits confidence is |z|, unrounded",
+        convention="a score of 0.5 predicts 1; k runs from 1 to n; of logits confidence is |z|, unrounded; weights "
+        "count rows: give importance weights a mean of 1",
         example="2/9 ≈ 0.2222",
         reads="ranks",
         low=0,

@@ -39,6 +39,11 @@ def _by_vector(
     return lambda sample: kernel(sample.vectors, sample.shared(_groups))
 
 
+def _calibration_log(sample: Scored) -> Floats:
+    groups = sample.shared(_groups)
+    return _vector_groups.calibration_loss_log(sample.vectors, groups, surprise=sample.surprise)
+
+
 def _epistemic_log(sample: Scored) -> Floats:
     best = _with_posterior(_vectors.irreducible_loss_log)(sample)
     known = np.isfinite(best)
@@ -70,34 +75,24 @@ def _brier_interval(sample: Scored, level: float) -> tuple[Floats, Floats]:
     other = (1.0 - sure) / rest
     right = (1.0 - sure) ** 2 + rest * other**2
     wrong = sure**2 + (1.0 - other) ** 2 + (rest - 1.0) * other**2
-    low, high = _padded_interval(vectors, _vectors.square_loss(vectors), (right, wrong), level)
-    return np.maximum(low, 0.0), np.minimum(high, 2.0)
+    return _loss_interval(vectors, _vectors.square_loss(vectors), right, wrong, level)
 
 
 def _log_loss_interval(sample: Scored, level: float) -> tuple[Floats, Floats]:
     vectors = sample.vectors
     sure = vectors.mean(_vectors.top_label(vectors)[0])
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore"):
         right, wrong = -np.log(sure), -np.log((1.0 - sure) / (vectors.classes - 1.0))
-        low, high = _padded_interval(vectors, sample.shared(_surprise), (right, wrong), level)
-    infinite = np.isinf(sample.shared(_log_loss))
-    return np.where(infinite, np.inf, np.maximum(low, 0.0)), np.where(infinite | np.isnan(high), np.inf, high)
+    return _loss_interval(vectors, sample.shared(_surprise), right, wrong, level)
 
 
-def _padded_interval(
-    vectors: Vectors, loss: Floats, added: tuple[Floats, Floats], level: float
-) -> tuple[Floats, Floats]:
-    """Return the normal interval of a mean loss, after adding ``z^2 / 2`` rows each of two more losses.
+def _loss_interval(vectors: Vectors, loss: Floats, right: Floats, wrong: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the interval of a mean loss.
 
-    These are a right and a wrong prediction of the mean confidence, the other classes sharing the rest evenly; with few
-    rows of one kind the plain normal interval is far too short.
+    A typical prediction has the mean confidence, the other classes sharing the rest evenly.
     """
-    z, rows = _intervals.normal_quantile(level), _effective_rows(vectors)
-    half = z * z / 2.0
-    centre = (rows * vectors.mean(loss) + half * sum(added)) / (rows + 2.0 * half)
-    second = (rows * vectors.mean(loss**2) + half * sum(value**2 for value in added)) / (rows + 2.0 * half)
-    reach = z * np.sqrt(np.maximum(second - centre**2, 0.0) / (rows + 2.0 * half))
-    return centre - reach, centre + reach
+    mean, second, rows = vectors.mean(loss), vectors.mean(loss**2), _effective_rows(vectors)
+    return _intervals.loss_interval(mean, second, rows, right=right, wrong=wrong, level=level)
 
 
 CLASS_METRICS: tuple[Metric, ...] = (
@@ -180,7 +175,7 @@ CLASS_METRICS: tuple[Metric, ...] = (
         low=0,
         high=np.inf,
         direction="lower",
-        value=_by_vector(_vector_groups.calibration_loss_log),
+        value=_calibration_log,
     ),
     Metric(
         name="refinement_loss_log",
@@ -199,7 +194,8 @@ CLASS_METRICS: tuple[Metric, ...] = (
         summary="mean risk of the most confident rows, over all their numbers",
         formula="(1/n) Σ_k errors among the k most confident / k, mean over all orders of ties",
         source="Geifman, Uziel & El-Yaniv (2019), https://doi.org/10.48550/arXiv.1805.08206",
-        convention="confidence is the largest score; k runs from 1 to n",
+        convention="confidence is the largest score; k runs from 1 to n; weights count rows: give importance weights a "
+        "mean of 1",
         example="13/48 ≈ 0.2708",
         reads="vectors",
         low=0,
@@ -213,6 +209,7 @@ CLASS_METRICS: tuple[Metric, ...] = (
         summary="aurc less that of a perfect ranking of the same predictions",
         formula="aurc − aurc with every error last",
         source="Geifman, Uziel & El-Yaniv (2019), https://doi.org/10.48550/arXiv.1805.08206",
+        convention="as aurc",
         example="1/16 ≈ 0.0625",
         reads="vectors",
         low=0,
