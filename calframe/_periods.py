@@ -15,6 +15,8 @@ from calframe._typing import Ints
 
 Every: TypeAlias = Literal["1d", "1w", "1mo", "1q", "1y"]
 
+PERIOD_WORDS: dict[Every, str] = {"1d": "day", "1w": "week", "1mo": "month", "1q": "quarter", "1y": "year"}
+
 _SHORT_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _LONGEST_DAYS: dict[Every, int] = {"1d": 1, "1w": 7, "1mo": 31, "1q": 92, "1y": 366}
 _NEAR = 3

@@ -16,7 +16,7 @@ MIN_ROWS = 100  # effective rows, and
 MIN_EVENTS = 10  # effective positives and negatives, below which nothing is judged
 SHOWN_ROWS = 5  # below which nothing but the number of rows is told: more would tell of single rows
 _ROUNDING = 1e-6  # ten events must not become fewer by arithmetic
-_FURTHEST = 10.0  # rows needed are named up to this many times what there is
+FURTHEST = 10.0  # rows needed are named up to this many times what there is
 
 WORDS: dict[VerdictName, tuple[str, str]] = {
     "over": ("▲", "Over-predicts"),
@@ -150,7 +150,7 @@ def judge(
 
 
 def worst_first(verdict: tuple[VerdictName, ...], net: Floats) -> list[int]:
-    """Return the order of segments: by kind of verdict, then by the number of rows mis-stated."""
+    """Return the order of segments: by kind of verdict, then by the number of rows misstated."""
     size = np.round(np.nan_to_num(np.abs(net)), 6)  # equal segments stay in their order
     return sorted(range(len(verdict)), key=lambda i: (RANK[verdict[i]], -size[i]))
 
@@ -188,4 +188,4 @@ def _rows_needed(
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = normal_quantile(level) ** 2 * spread / distance**2 * (rows / n)
     undecided = np.array([name in {"unsure", "leans_over", "leans_under"} for name in verdict], dtype=np.bool_)
-    return np.where(undecided & (needed > rows) & (needed <= _FURTHEST * rows), needed, np.nan)
+    return np.where(undecided & (needed > rows) & (needed <= FURTHEST * rows), needed, np.nan)

@@ -43,7 +43,7 @@ def example_page(
             symbol="▲",
             word="Action needed",
             lead=f"On average the scores are within tolerance, but {worst} is overstated by "
-            "8 percentage points, and since May 2026 all scores run 5 points high.",
+            "8 percentage points, and since May 2026 scores overall have run 5 percentage points high.",
         ),
         tiles=(
             Tile(

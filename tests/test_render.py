@@ -152,7 +152,7 @@ def test_verdict_is_one_card_with_pill_sentence_and_tiles():
         '<section id="verdict" class="card over" aria-labelledby="h-verdict">\n'
         '<p class="pill"><span aria-hidden="true">▲</span> Action needed</p>\n'
         '<h2 id="h-verdict">On average the scores are within tolerance, but West is overstated by '
-        "8 percentage points, and since May 2026 all scores run 5 points high.</h2>\n"
+        "8 percentage points, and since May 2026 scores overall have run 5 percentage points high.</h2>\n"
         "<dl>\n"
         '<div class="ok">\n'
         "<dt>Overall gap, said − happened</dt>\n"

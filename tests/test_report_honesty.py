@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from calframe._report import _sentences
+from calframe._report import _actions, _sentences
 from calframe._report._findings import Findings
 from calframe._report._result import result
 from tests._claims import NUMBER, Row, high, is_size, named, overall, verdict, verdicts
@@ -91,7 +91,7 @@ def check_clear(text: str, clear: list[Row], numbers: dict[str, Any]) -> str:
     counted = re.match(r"(?:, but |; )(\d+) segments? ha(?:s a|ve) clear gaps?", text)
     if counted:
         assert int(counted[1]) == len(clear)
-        return text[counted.end() :]
+        return check_most_rows(text[counted.end() :], clear, numbers)
     found = re.match(rf"(?:, but |; )(.+?) is (over|under)stated by {NUMBER} percentage points", text)
     assert found, text
     worst = named(found[1], numbers)
@@ -110,28 +110,56 @@ def check_clear(text: str, clear: list[Row], numbers: dict[str, Any]) -> str:
         return text[second.end() :]
     more = re.match(r" and (\d+) other segments have clear gaps too| \(and (\d+) segments? more\)", text)
     assert len(clear) == (1 + int(more[1] or more[2]) if more else 1)
+    assert all(abs(row["gap"]) <= abs(worst["gap"]) for row in clear)  # else it says that rows make it the worst
     return text[more.end() :] if more else text
+
+
+def check_most_rows(text: str, clear: list[Row], numbers: dict[str, Any]) -> str:
+    found = re.match(
+        rf"; of these (.+?) misstates the most rows(?: \((over|under)stated by {NUMBER} percentage points\))?", text
+    )
+    if not found:
+        return text
+    worst = named(found[1], numbers)
+    assert all(abs(row["net"]) <= abs(worst["net"]) * (1 + 1e-12) for row in clear)
+    assert any(abs(row["gap"]) > abs(worst["gap"]) for row in clear)
+    if found[2]:
+        assert (found[2] == "over") == (worst["gap"] > 0)
+        assert is_size(found[3], worst["gap"])
+    return text[found.end() :]
 
 
 def check_since(text: str, numbers: dict[str, Any]) -> None:
     if text == ".":
         assert numbers["since"] is None
         return
-    found = re.fullmatch(rf", and since (.+) the scores as a whole run {NUMBER} points (high|low)\.", text)
+    found = re.fullmatch(
+        r", (and|but) since (.+) (?:the scores as a whole|scores overall) have run "
+        rf"{NUMBER} percentage points (high|low)\.",
+        text,
+    )
     assert found, text
+    assert (found[1] == "but") == all_well(numbers)
     periods = numbers["periods"]
-    first = [period["label"] for period in periods].index(found[1])
+    first = [period["label"] for period in periods].index(found[2])
     run = [period for period in periods[first:] if period["verdict"] != "few"]
     assert first > 0
-    assert run[0]["label"] == found[1]
+    assert run[0]["label"] == found[2]
     signs = {1 if period["simultaneous_low"] > 0 else -1 if period["simultaneous_high"] < 0 else 0 for period in run}
-    assert signs == {1 if found[3] == "high" else -1}
+    assert signs == {1 if found[4] == "high" else -1}
     assert any(period["verdict"] != "few" for period in periods[:first])
     if numbers["columns"]["weight"] is None:  # with weights the rows of a period do not tell its share
         during, before = mean_gap(periods[first:]), mean_gap(periods[:first])
-        assert is_size(found[2], during)
+        assert is_size(found[3], during)
         assert abs(during) > numbers["tolerance"]
         assert (during - before) * during > 0
+
+
+def all_well(numbers: dict[str, Any]) -> bool:
+    """Tell whether nothing bad is said of the segments, or, without any, of the average."""
+    if numbers["segments"]:
+        return set(verdicts(numbers)) == {"within"}
+    return overall(numbers) in {"within", "unsure", "few"} and "over their range" not in numbers["headline"]
 
 
 def mean_gap(periods: list[Row]) -> float:
@@ -163,11 +191,13 @@ def test_tiles_count_up(found: Findings, numbers: dict[str, Any]) -> None:
     )
     if kinds:
         counted = [int(number) for number in re.findall(r"\d+", third.small)]
-        expected = [kinds.count(kind) for kind in ("within", "lean", "unsure", "few")]
-        clear = kinds.count("over") + kinds.count("under")
-        assert counted == expected
-        assert third.big == f"{clear} of {len(kinds) - kinds.count('few')}"
-        assert sum(counted) + clear == len(numbers["segments"])
+        clear, few = kinds.count("over") + kinds.count("under"), kinds.count("few")
+        judged = len(kinds) - few
+        rest = [kinds.count(kind) for kind in ("within", "lean", "unsure")]
+        assert third.big == f"{clear} of {judged}"
+        assert counted == [*(rest if clear < judged else []), *([few] if few else [])]
+        assert third.small.startswith("the rest: ") is (clear < judged)
+        assert (" more too small to judge" in third.small) is (judged > 0 and few > 0)
     if numbers["overall"]["ece"] is not None:
         assert float(error.big.split()[0]) == pytest.approx(100 * numbers["overall"]["ece"], abs=0.0500001)
     if numbers["periods"] is None:
@@ -191,7 +221,7 @@ def test_tiles_count_up(found: Findings, numbers: dict[str, Any]) -> None:
 
 
 def test_actions_are_five_at_most_and_none_only_where_all_is_within(found: Findings, numbers: dict[str, Any]) -> None:
-    actions = _sentences.actions(found)
+    actions = _actions.actions(found)
     assert 1 <= len(actions) <= 5
     if "Nothing to do now." not in [action.what for action in actions]:
         return
@@ -204,7 +234,7 @@ def test_actions_are_five_at_most_and_none_only_where_all_is_within(found: Findi
 
 
 def test_actions_about_one_segment_claim_what_its_numbers_say(found: Findings, numbers: dict[str, Any]) -> None:
-    for action in _sentences.actions(found):
+    for action in _actions.actions(found):
         single = re.fullmatch(
             r"(Recalibrate|Watch) (group .+?|other .+?)( before its scores are used again)?\.", action.what
         )
@@ -218,10 +248,12 @@ def test_actions_about_one_segment_claim_what_its_numbers_say(found: Findings, n
 def test_actions_about_several_segments_name_or_count_them_all(found: Findings, numbers: dict[str, Any]) -> None:
     kinds = verdicts(numbers)
     clear = kinds.count("over") + kinds.count("under")
-    for action in _sentences.actions(found):
+    for action in _actions.actions(found):
+        if action.what.startswith("Look at the gap over time"):
+            check_passing(action.why, overall(numbers), numbers)
         if action.what == "Recalibrate the scores as a whole.":
             assert overall(numbers) in {"over", "under"} or found.curve_off
-        if action.what == "Do not report these as fine:":
+        if action.what.endswith("as fine:"):
             extra = int(overall(numbers) in {"unsure", "few"})
             assert listed(action.why) == kinds.count("unsure") + kinds.count("few") + extra
         if action.what == "Recalibrate these too:":
@@ -230,9 +262,27 @@ def test_actions_about_several_segments_name_or_count_them_all(found: Findings, 
             assert listed(action.why) > 1
         if action.what == "Look at these by themselves:":
             assert overall(numbers) in {"over", "under"}
-            assert listed(action.why) == clear > 1
+            whole = numbers["overall"]["gap"]
+            differ = [
+                row
+                for row, kind in zip(numbers["segments"], kinds, strict=True)
+                if kind in {"over", "under"} and (row["simultaneous_low"] > whole or row["simultaneous_high"] < whole)
+            ]
+            assert listed(action.why) == len(differ) > 1
         if action.what == "Watch these:":
             assert listed(action.why) == kinds.count("lean")
+
+
+def check_passing(why: str, kind: str, numbers: dict[str, Any]) -> None:
+    assert kind in {"over", "under"}
+    judged = [period for period in numbers["periods"] if period["verdict"] != "few"]
+    found = re.search(r"(\d+) of (\d+) judged periods? (?:is|are) clearly off this way, (.+?)(?: the most)? \(", why)
+    assert found
+    off = [period for period in judged if period["verdict"] == kind]
+    assert (int(found[1]), int(found[2])) == (len(off), len(judged))
+    assert found[3] == max(off, key=lambda period: abs(period["gap"]))["label"]
+    assert f"the latest, {judged[-1]['label']}, is" in why
+    assert ("is within tolerance (" in why) is (judged[-1]["verdict"] == "within")
 
 
 def check_people(why: str, row: Row) -> None:

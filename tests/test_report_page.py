@@ -21,10 +21,13 @@ import vl_convert
 
 import calframe
 from calframe._charts._theme import NARROW, WIDE
+from calframe._report import _figures as figures
 from calframe._report._page import Page
 from calframe._report._render import render_page
+from tests._findings import course, findings, grouping, numbers
 from tests._markup import Document
 from tests._reports import ROLES, eight, full
+from tests._segments_by_hand import FINE, WEST
 from tests._tables import Maker
 
 
@@ -137,8 +140,8 @@ def test_the_options_of_altair_stay_as_they_are() -> None:
 
 def test_region_and_month_are_named_where_columns_are_called_so() -> None:
     spoken = spoken_words(full_page())
-    assert "jan" in spoken  # twelve months, which are called periods
-    assert not spoken & {"region", "regions", "month", "months", "area", "people", "customer"}
+    assert "jan" in spoken  # twelve months, which are called periods; "month" says how long one is
+    assert not spoken & {"region", "regions", "months", "area", "people", "customer"}
     table = eight(400).rename({"group": "region", "p": "month"})
     named = spoken_words(calframe.report(table, label="y", score="month", by="region").to_html())
     assert {"region", "month"} <= named
@@ -289,3 +292,31 @@ def test_no_day_moves_in_the_browser_of_the_reader() -> None:
 def test_numbers_in_the_page_are_finite() -> None:
     for spec in specs(calframe.report(pl.DataFrame({"y": [1, 0], "p": [0.0, 1.0]}), **ROLES)._page()):
         assert all(math.isfinite(value) for _, value in walk(spec) if isinstance(value, float))
+
+
+def test_table_of_gaps_begins_with_what_a_phone_shows() -> None:
+    table = figures.forest_figure(findings(one := grouping("area", WEST, FINE)), one, number=0).table
+    assert table.columns[:4] == ("area", "gap", "verdict", "rows")
+    assert [row[:4] for row in table.rows] == [
+        ("West", "+7.7 pp", "▲ Over-predicts", "3,566"),
+        ("Fine", "+0.3 pp", "● Within tolerance", "10,000"),
+    ]
+
+
+def test_long_table_of_periods_keeps_the_latest() -> None:
+    when = course(*((f"day {i}", 0.0, "in") for i in range(1, 613)))
+    figure = figures.course_figure(findings(course=when), when)
+    table = figure.table
+    assert table.rows[0] == ("… 112 earlier rows", "", "", "", "", "")
+    assert [row[0] for row in table.rows[1:]] == [f"day {i}" for i in range(113, 613)]
+    assert table.csv.splitlines()[1:3] == ["… 112 earlier rows,,,,,", 'day 113,"1,000",30.0%,30.0%,0.0 pp,-2.0 to +2.0']
+    assert figure.note == (
+        "552 earlier periods are not drawn; the table below holds the latest 500 of all 612, and the report's data all "
+        "of them."
+    )
+
+
+def test_long_table_of_segments_keeps_the_worst() -> None:
+    one = grouping("area", *(numbers(name=f"s{i}") for i in range(1, 502)))
+    rows = figures.forest_figure(findings(one), one, number=0).table.rows
+    assert [row[0] for row in rows] == [*(f"s{i}" for i in range(1, 501)), "… 1 more row"]

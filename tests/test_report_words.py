@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from calframe._report import _build, _captions, _method, _sentences, _titles
+from calframe._report import _actions, _build, _captions, _method, _sentences, _titles
 from calframe._report._findings import Findings
 from calframe._report._result import result
 from tests._report_cases import TABLES, found_in
@@ -31,7 +31,7 @@ def texts(found: Findings) -> Iterator[str]:
     yield from (head.lead, head.word)
     for tile in _sentences.tiles(found):
         yield from (tile.name, tile.big, tile.small)
-    for action in _sentences.actions(found):
+    for action in _actions.actions(found):
         yield from (action.what, action.why)
     yield _titles.curve_title(found.curve, name="All rows together")
     yield _captions.curve_caption(found)

@@ -52,6 +52,26 @@ def test_headline_counts_further_clear_gaps() -> None:
     )
 
 
+def test_headline_says_by_what_a_segment_is_the_worst_where_another_is_further_off() -> None:
+    # 1,000 rows × 6.1 pp = 61 and 300 × 12 pp = 36 against 2,918 × 4.6 pp = 134
+    small = numbers("over", name="Small", gap=0.12, n=300)
+    found = findings(grouping("area", COAST, NORTH, small))
+    assert lead(found) == (
+        "On average the scores are within tolerance, but 3 segments have clear gaps; of these area Coast misstates "
+        "the most rows (understated by 5 percentage points)."
+    )
+    # Both of two are named with their sizes, so that nothing is hidden.
+    assert lead(findings(grouping("area", COAST, NORTH))) == (
+        "On average the scores are within tolerance, but area Coast is understated by 5 percentage points and area "
+        "North overstated by 6."
+    )
+    # In full it would have more than 35 words.
+    assert lead(findings(grouping("area", COAST, NORTH, small), overall=OVERALL["over"], course=RISEN)) == (
+        f"{AVERAGE['over']}; 3 segments have clear gaps; of these area Coast misstates the most rows, and since May "
+        "2026 scores overall have run 5 percentage points high."
+    )
+
+
 @pytest.mark.parametrize("verdict", ["within", "unsure", "over"])
 def test_headline_counts_what_cannot_be_cleared(verdict: str) -> None:
     found = findings(grouping("area", EAST, SOUTH, FINE, ISLANDS), overall=OVERALL[verdict])
@@ -70,8 +90,32 @@ def test_headline_ends_with_since_when(during: float, way: str) -> None:
     shifted = course(*MONTHS, since=run("May 2026", before=0.001, during=during))
     found = findings(course=shifted)
     assert lead(found) == (
-        f"On average the scores are within tolerance, and since May 2026 the scores as a whole run 5 points {way}."
+        "On average the scores are within tolerance, but since May 2026 the scores as a whole have run 5 percentage "
+        f"points {way}."
     )
+
+
+@pytest.mark.parametrize(
+    ("segments", "verdict", "ece", "joined"),
+    [
+        ((), "within", 0.012, "but"),
+        ((), "unsure", 0.012, "but"),
+        ((), "over", 0.012, "and"),
+        ((), "leans_over", 0.012, "and"),
+        ((), "within", 0.052, "and"),  # the curve is off
+        ((FINE,), "within", 0.012, "but"),
+        ((FINE,), "over", 0.012, "but"),  # "; the gap of every segment is within tolerance, but since"
+        ((FINE,), "within", 0.052, "but"),
+        ((FINE, SOUTH), "within", 0.012, "and"),  # "but 1 of 2 cannot be cleared yet, and since"
+        ((WEST, FINE), "within", 0.012, "and"),  # "but area West is overstated, and since"
+    ],
+)
+def test_since_when_is_set_against_good_news_and_added_to_bad(
+    segments: tuple[dict[str, object], ...], verdict: str, ece: float, joined: str
+) -> None:
+    groupings = [grouping("area", *segments)] if segments else []
+    text = lead(findings(*groupings, overall=OVERALL[verdict] | {"ece": ece}, course=RISEN))
+    assert f", {joined} since May 2026 " in text
 
 
 @pytest.mark.parametrize(
@@ -84,10 +128,10 @@ def test_headline_ends_with_since_when(during: float, way: str) -> None:
 def test_headline_names_the_worst_alone_where_words_run_out(
     segments: tuple[dict[str, object], ...], clause: str
 ) -> None:
-    # In full it would have 36 words with "area Coast understated by 5", or more.
+    # In full it would have 39 words with "area Coast understated by 5", or more.
     assert lead(findings(grouping("area", *segments), overall=OVERALL["over"], course=RISEN)) == (
-        f"{AVERAGE['over']}; area West is overstated by 8 percentage points{clause}, and since May 2026 the scores as "
-        "a whole run 5 points high."
+        f"{AVERAGE['over']}; area West is overstated by 8 percentage points{clause}, and since May 2026 scores "
+        "overall have run 5 percentage points high."
     )
 
 
@@ -95,7 +139,8 @@ def test_headline_counts_the_clear_gaps_where_names_are_too_long() -> None:
     names = [numbers("over", name=f"one two three {i}", gap=0.08) for i in (4, 5)]
     found = findings(grouping("five six seven eight", *names), overall=OVERALL["over"], course=RISEN)
     assert lead(found) == (
-        f"{AVERAGE['over']}; 2 segments have clear gaps, and since May 2026 the scores as a whole run 5 points high."
+        f"{AVERAGE['over']}; 2 segments have clear gaps, and since May 2026 scores overall have run 5 percentage "
+        "points high."
     )
     alone = findings(grouping("five six seven eight", names[0]), overall=OVERALL["over"], course=RISEN)
     assert len(lead(alone).split()) <= 35
@@ -104,8 +149,8 @@ def test_headline_counts_the_clear_gaps_where_names_are_too_long() -> None:
 def test_headline_counts_what_cannot_be_cleared_in_fewer_words_where_words_run_out() -> None:
     found = findings(grouping("area", EAST, SOUTH, FINE, ISLANDS), overall=OVERALL["unsure"], course=RISEN)
     assert lead(found) == (
-        f"{AVERAGE['unsure']}; 3 of 4 segments cannot be cleared yet, and since May 2026 the scores as a whole run 5 "
-        "points high."
+        f"{AVERAGE['unsure']}; 3 of 4 segments cannot be cleared yet, and since May 2026 scores overall have run 5 "
+        "percentage points high."
     )
 
 
@@ -224,15 +269,28 @@ def test_third_tile_counts_the_segments_of_all_groupings() -> None:
     assert sentences.tiles(found)[2] == Tile(
         name="Segments with a clear gap",
         big="2 of 6",
-        small="2 within tolerance, 1 leaning, 1 undecided, 1 too small",
+        small="the rest: 2 within tolerance, 1 leaning, 1 undecided; 1 more too small to judge",
         tone="over",
     )
     assert sentences.tiles(findings(grouping("area", FINE)))[2] == Tile(
         name="Segments with a clear gap",
         big="0 of 1",
-        small="1 within tolerance, 0 leaning, 0 undecided, 0 too small",
+        small="the rest: 1 within tolerance, 0 leaning, 0 undecided",
         tone="ok",
     )
+
+
+@pytest.mark.parametrize(
+    ("segments", "big", "small"),
+    [
+        ((WEST, COAST), "2 of 2", "every segment has one"),
+        ((WEST, COAST, ISLANDS), "2 of 2", "1 more too small to judge"),
+        ((ISLANDS,), "0 of 0", "1 too small to judge"),
+    ],
+)
+def test_third_tile_leaves_out_what_there_is_not(segments: tuple[dict[str, object], ...], big: str, small: str) -> None:
+    tile = sentences.tiles(findings(grouping("area", *segments)))[2]
+    assert (tile.big, tile.small) == (big, small)
 
 
 def test_third_tile_without_segments_says_what_was_said_and_what_happened() -> None:

@@ -11,6 +11,7 @@ import pytest
 from calframe._report import _titles
 from calframe._report._findings import Findings
 from calframe._report._result import result
+from calframe._report._words import percent
 from tests._claims import NUMBER, high, is_size, named, verdict
 from tests._report_cases import TABLES, found_in
 
@@ -31,7 +32,7 @@ def test_forest_title_is_true(found: Findings, numbers: dict[str, Any]) -> None:
         kinds = [verdict(row, tolerance=numbers["tolerance"], alpha=numbers["alpha"]) for row in rows]
         clear = [row for row, kind in zip(rows, kinds, strict=True) if kind in {"over", "under"}]
         title = _titles.forest_title(one)
-        if most := re.match(r"(\d+) of (\d+) segments have a clear gap; of these (.+) mis-states the most", title):
+        if most := re.match(r"(\d+) of (\d+) segments have a clear gap; of these (.+) misstates the most", title):
             assert (int(most[1]), int(most[2])) == (len(clear), len(rows))
             largest = max(abs(row["net"]) for row in clear)
             assert named(most[3], numbers) in clear
@@ -102,6 +103,11 @@ def test_curve_title_is_true(found: Findings) -> None:
     if counted := re.match(r"All rows together: (\d+) of (\d+) bins? lies? outside the band", title):
         assert (int(counted[1]), int(counted[2])) == (outside.height, found.curve.height)
         assert outside.height > 0
+        furthest = re.search(rf"by {NUMBER} pp,? at scores around (.+)$", title)
+        assert furthest
+        most = outside.row(int(outside["gap"].abs().arg_max() or 0), named=True)
+        assert is_size(furthest[1], most["gap"])
+        assert furthest[2] == percent(most["mean_score"])
     elif "right scores would put" in title:
         assert outside.is_empty()
         assert ("the one bin" in title) is (found.curve.height == 1)

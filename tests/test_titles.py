@@ -31,15 +31,15 @@ def test_forest_names_the_one_clear_gap() -> None:
 def test_forest_counts_clear_gaps_and_names_the_one_that_mis_states_the_most_rows() -> None:
     found = titles.forest_title(grouping("area", WEST, COAST, FINE))
     assert found == (
-        "2 of 3 segments have a clear gap; of these area West mis-states the most rows: 29.4% said, 21.7% happened"
+        "2 of 3 segments have a clear gap; of these area West misstates the most rows: 29.4% said, 21.7% happened"
     )
 
 
 def test_forest_names_the_most_rows_mis_stated_of_the_clear_gaps_alone() -> None:
-    # Large: 100,000 × 2 pp = 2,000 rows mis-stated within the tolerance; West: 275
+    # Large: 100,000 × 2 pp = 2,000 rows misstated within the tolerance; West: 275
     large = numbers("within", name="Large", gap=0.02, n=100_000)
     assert titles.forest_title(grouping("area", WEST, COAST, large)) == (
-        "2 of 3 segments have a clear gap; of these area West mis-states the most rows: 29.4% said, 21.7% happened"
+        "2 of 3 segments have a clear gap; of these area West misstates the most rows: 29.4% said, 21.7% happened"
     )
 
 
@@ -131,7 +131,10 @@ def test_heat_gives_chance_more_than_nothing(cells: int, chance: str) -> None:
         (1, "All rows together: 1 of 10 bins lies outside the band, by 5 pp, at scores around 5.0%"),
         (
             4,
-            "All rows together: 4 of 10 bins lie outside the band, the largest by 5 pp, at scores from 5.0% to 35.0%",
+            (
+                "All rows together: 4 of 10 bins lie outside the band, at scores from 5.0% to 35.0%, the furthest by 5 "
+                "pp at scores around 5.0%"
+            ),
         ),
     ],
 )
@@ -206,9 +209,9 @@ def test_panels_of_segments_that_are_all_too_small() -> None:
 def test_course_says_since_when() -> None:
     months = (("Apr 2026", 0.001, "in"), ("May 2026", 0.05, "over"))
     found = titles.course_title(course(*months, since=run("May 2026", before=0.001, during=0.05)))
-    assert found == "Since May 2026 the scores run about 5 pp too high"
+    assert found == "Since May 2026 the scores have run about 5 pp too high"
     found = titles.course_title(course(*months, since=run("May 2026", before=0.001, during=-0.05)))
-    assert found == "Since May 2026 the scores run about 5 pp too low"
+    assert found == "Since May 2026 the scores have run about 5 pp too low"
 
 
 @pytest.mark.parametrize(
@@ -263,8 +266,8 @@ def test_forest_caption_names_level_comparisons_and_tolerance() -> None:
 def test_heat_caption_says_what_the_colours_mean() -> None:
     assert captions.heat_caption(grouping("area", FINE)) == (
         "Gap in percentage points for each segment of area and score range. Orange: the scores say more than happens; "
-        "blue: they say less. Strong and bold: the cell's own interval excludes zero; ‘·’: fewer than 50 rows, not "
-        "shown."
+        "blue: they say less. Strong and bold: the cell's own interval excludes zero. ‘·’: fewer than 50 rows, gap "
+        "not shown; blank: no rows at all."
     )
 
 
@@ -307,7 +310,7 @@ def test_panels_caption() -> None:
 def test_course_caption_names_unit_level_and_comparisons() -> None:
     when = course(("Apr 2026", 0.0, "in"), ("May 2026", 0.0, "in"), undated=1)
     assert captions.course_caption(findings(course=when), when) == (
-        "Gap per period (1mo), all rows, with its 95% interval. A period is marked only if it differs from zero after "
+        "Gap per month, all rows, with its 95% interval. A period is marked only if it differs from zero after "
         "correction for 2 looks. Grey zone: the ±3 pp tolerance."
     )
     assert captions.undated_note(when) == "1 row without a date is not here."
@@ -322,7 +325,34 @@ def test_course_caption_names_unit_level_and_comparisons() -> None:
     ],
 )
 def test_left_out_note_counts_what_is_not_drawn(total: int, note: str) -> None:
-    assert captions.left_out_note(total, 20) == note
+    assert captions.left_out_note(total, 20, kept=43) == note
+
+
+def test_left_out_note_says_where_the_table_ends() -> None:
+    found = captions.left_out_note(612, 36, kept=500)
+    assert found == (
+        "576 more segments are not drawn; the table below holds the first 500 of all 612, and the report's data all "
+        "of them."
+    )
+
+
+def test_earlier_note_says_that_the_latest_periods_are_kept() -> None:
+    one, many, cut = (captions.earlier_note(total, 60, kept=500) for total in (61, 500, 501))
+    assert one == "1 earlier period is not drawn; it is in the table below and in the report's data."
+    assert many == "440 earlier periods are not drawn; they are in the table below and in the report's data."
+    assert "; the table below holds the latest 500 of all 501, and" in cut
+
+
+def test_undrawn_note_does_not_send_to_a_table_that_holds_only_what_is_drawn() -> None:
+    one = grouping("area", WEST, COAST, FINE)
+    assert captions.undrawn_note(one, 3, kept=3) == ""
+    assert captions.undrawn_note(one, 1, kept=3) == (
+        "2 more segments are neither drawn nor in the table below; their gaps are in the table of gaps under “Where "
+        "the scores are off” and in the report's data."
+    )
+    assert captions.undrawn_note(one, 2, kept=2) == (
+        "1 more segment is neither drawn nor in the table below; its gap is in the report's data."
+    )
 
 
 def test_method_names_tolerance_alpha_and_comparisons() -> None:
@@ -365,4 +395,4 @@ def test_method_says_how_weights_count_and_what_scores_hold() -> None:
 
 def test_method_says_in_which_zone_days_begin() -> None:
     found = findings(course=course(("Apr 2026", 0.0, "in")))
-    assert dict(method.method(found))["Over time"].startswith("Periods of 1mo, days as in the column itself.")
+    assert dict(method.method(found))["Over time"].startswith("Periods of one month, days as in the column itself.")

@@ -11,8 +11,9 @@ from statsmodels.stats.proportion import proportion_confint, proportions_ztest
 
 import calframe
 from calframe import ArgumentError
+from calframe._report._actions import actions
 from calframe._verdicts import Judged, check_tolerance, judge, worst_first
-from tests._findings import gathered
+from tests._findings import findings, gathered, grouping, numbers
 
 
 def judged(*segments: tuple[int, float, float], tolerance: float = 0.03, alpha: float = 0.05) -> Judged:
@@ -225,7 +226,7 @@ def test_worst_first_is_by_kind_then_by_rows_mis_stated() -> None:
 
 
 def test_equals_keep_the_order_of_the_segments_whatever_the_order_of_the_rows() -> None:
-    # Every segment holds the same rows, so that none mis-states more than another.
+    # Every segment holds the same rows, so that none misstates more than another.
     rng = np.random.default_rng(0)
     score = rng.uniform(0.3, 0.4, 3000)
     label = (rng.random(3000) < score).astype(int)
@@ -254,3 +255,23 @@ def test_alpha_is_an_error_rate(alpha: float) -> None:
 def test_a_number_given_as_text_is_an_error_of_ours(argument: str) -> None:
     with pytest.raises(ArgumentError, match=rf"{argument} .*'0\.03'"):
         calframe.report(pl.DataFrame({"y": [1], "p": [0.5]}), label="y", score="p", **{argument: "0.03"})
+
+
+@pytest.mark.parametrize(
+    ("rate", "gap", "n", "said"),
+    [
+        # Where the normal curve says how many rows are needed, (z / distance)² × rate × (1 − rate):
+        (0.5, 0.05, 300, "300 rows, about 2,500 needed"),  # (1.96 / 0.02)² / 4 = 2,401
+        (0.5, 0.035, 300, "300 rows, more than 10 times as many needed"),  # (1.96 / 0.005)² / 4 = 38,416
+        # (1.96 / 0.03)² × 0.05 × 0.95 = 202.8 of 206 that there are, but Wilson's interval is not symmetric.
+        (0.05, 0.0, 206, "206 rows, a few more needed"),
+    ],
+)
+def test_the_undecided_say_how_many_rows_are_needed_or_why_not(rate: float, gap: float, n: int, said: str) -> None:
+    found = judged((n, rate, rate + gap))
+    assert found.verdict == ("unsure",)
+    far = None if np.isnan(found.rows_needed[0]) else float(found.rows_needed[0])
+    row = numbers("unsure", name="One", gap=gap, rate=rate, n=n, needed=far)
+    row |= {"simultaneous_low": float(found.sim_low[0]), "simultaneous_high": float(found.sim_high[0])}
+    [action] = actions(findings(grouping("area", row)))
+    assert action.why == f"area One ({said}) cannot be judged either way yet."

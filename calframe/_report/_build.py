@@ -5,6 +5,7 @@ from __future__ import annotations
 from calframe._report import _figures as figures
 from calframe._report import _method as how
 from calframe._report import _sentences as sentences
+from calframe._report._actions import actions
 from calframe._report._findings import Findings
 from calframe._report._page import Page, Section
 from calframe._report._result import result
@@ -20,7 +21,7 @@ def page(findings: Findings, *, call: str) -> Page:
         meta=_meta(findings),
         headline=sentences.headline(findings),
         tiles=sentences.tiles(findings),
-        actions=sentences.actions(findings),
+        actions=actions(findings),
         sections=_sections(findings),
         method=how.method(findings),
         call=call,

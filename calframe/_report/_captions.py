@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calframe._course import Course
+from calframe._periods import PERIOD_WORDS
 from calframe._report._findings import Findings
 from calframe._report._words import count, percent, plural, points, rows, short, tolerance
 from calframe._segments import HEAT_ROWS, Grouping
@@ -32,8 +33,8 @@ def heat_caption(grouping: Grouping) -> str:
     """Explain the heatmap."""
     return (
         f"Gap in percentage points for each segment of {short(grouping.column)} and score range. Orange: the scores "
-        "say more than happens; blue: they say less. Strong and bold: the cell's own interval excludes zero; ‘·’: "
-        f"fewer than {HEAT_ROWS} rows, not shown."
+        "say more than happens; blue: they say less. Strong and bold: the cell's own interval excludes zero. "
+        f"‘·’: fewer than {HEAT_ROWS} rows, gap not shown; blank: no rows at all."
     )
 
 
@@ -84,9 +85,9 @@ def course_caption(findings: Findings, course: Course) -> str:
     """Explain the course over time."""
     zone = f" Days are those of {course.zone}." if course.zone else ""
     return (
-        f"Gap per period ({course.every}), all rows, with its {level(findings)} interval.{zone} A period is marked "
-        f"only if it differs from zero after correction for {plural(course.comparisons, 'look')}. Grey zone: the "
-        f"{tolerance(findings.tolerance)} tolerance."
+        f"Gap per {PERIOD_WORDS[course.every]}, all rows, with its {level(findings)} interval.{zone} A period is "
+        f"marked only if it differs from zero after correction for {plural(course.comparisons, 'look')}. Grey zone: "
+        f"the {tolerance(findings.tolerance)} tolerance."
     )
 
 
@@ -97,13 +98,34 @@ def undated_note(course: Course) -> str:
     return f"{rows(course.undated)} without a date {'is' if course.undated == 1 else 'are'} not here."
 
 
-def left_out_note(total: int, shown: int, *, what: str = "segment") -> str:
-    """Say how many rows of a table are not drawn."""
-    more = total - shown
-    if more == 0:
+def left_out_note(total: int, shown: int, *, kept: int) -> str:
+    """Say how many segments are not drawn; the table below holds the first `kept` of them all."""
+    return _not_drawn(total, shown, kept=kept, what="more segment", held="first")
+
+
+def earlier_note(total: int, shown: int, *, kept: int) -> str:
+    """Say how many earlier periods are not drawn; the table below holds the latest `kept` of them all."""
+    return _not_drawn(total, shown, kept=kept, what="earlier period", held="latest")
+
+
+def undrawn_note(grouping: Grouping, shown: int, *, kept: int) -> str:
+    """Say how many segments are neither drawn nor in the table below; that of all gaps holds the first `kept`."""
+    total = grouping.segments.height
+    if total == shown:
         return ""
-    are, they = ("is", "it is") if more == 1 else ("are", "they are")
-    return (
-        f"{count(more)} more {what}{'' if more == 1 else 's'} {are} not drawn; {they} in the table below and in the "
-        "report's data."
-    )
+    are, gaps = ("is", "its gap is") if total - shown == 1 else ("are", "their gaps are")
+    place = "in the table of gaps under “Where the scores are off” and " if kept >= total else ""
+    left = plural(total - shown, "more segment")
+    return f"{left} {are} neither drawn nor in the table below; {gaps} {place}in the report's data."
+
+
+def _not_drawn(total: int, shown: int, *, kept: int, what: str, held: str) -> str:
+    if total == shown:
+        return ""
+    are, they = ("is", "it is") if total - shown == 1 else ("are", "they are")
+    place = f"{they} in the table below and in the report's data"
+    if kept < total:
+        place = (
+            f"the table below holds the {held} {count(kept)} of all {count(total)}, and the report's data all of them"
+        )
+    return f"{plural(total - shown, what)} {are} not drawn; {place}."

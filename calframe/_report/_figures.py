@@ -22,6 +22,7 @@ from calframe._report._words import (
     interval,
     number,
     percent,
+    plural,
     points,
     pvalue,
     rounded_up,
@@ -65,7 +66,7 @@ def forest_figure(findings: Findings, grouping: Grouping, *, number: int) -> Fig
         captions.forest_caption(findings, grouping),
         lambda width: charts.forest(drawn, tolerance=findings.tolerance, width=width),
         _segment_numbers(grouping, findings.extras),
-        note=_joined(captions.FOREST_NOTE, captions.left_out_note(table.height, shown.height)),
+        note=_joined(captions.FOREST_NOTE, captions.left_out_note(table.height, shown.height, kept=_MOST_TABLE_ROWS)),
     )
 
 
@@ -85,7 +86,7 @@ def heat_figure(findings: Findings, grouping: Grouping, *, number: int) -> Figur
         captions.heat_caption(grouping),
         lambda width: charts.heatmap(drawn, segments=order, ranges=list(grouping.ranges), width=width),
         text_table((grouping.column, "score range", "rows", "gap"), numbers),
-        note=_joined(captions.left_out_note(grouping.segments.height, len(order))),
+        note=_joined(captions.undrawn_note(grouping, len(order), kept=_MOST_TABLE_ROWS)),
     )
 
 
@@ -143,7 +144,7 @@ def panels_figure(findings: Findings, grouping: Grouping, *, number: int) -> Fig
         captions.panels_caption(grouping),
         lambda width: charts.multiples(curves, overall, panels, width=width, limit=findings.limit),
         text_table((grouping.column, "said", "happened", "rows"), numbers),
-        note=_joined(captions.left_out_note(grouping.segments.height, table.height)),
+        note=_joined(captions.undrawn_note(grouping, table.height, kept=_MOST_TABLE_ROWS)),
     )
 
 
@@ -169,25 +170,24 @@ def course_figure(findings: Findings, course: Course) -> Figure:
         )
         for r in course.table.iter_rows(named=True)
     ]
+    earlier = captions.earlier_note(course.table.height, shown.height, kept=_MOST_TABLE_ROWS)
     return _figure(
         "course",
         titles.course_title(course),
         captions.course_caption(findings, course),
         lambda width: charts.timeline(drawn, tolerance=findings.tolerance, width=width),
-        text_table(("period", "rows", "said", "happened", "gap", "interval (pp)"), numbers),
-        note=_joined(_earlier(course.table.height, shown.height), captions.undated_note(course)),
+        text_table(("period", "rows", "said", "happened", "gap", "interval (pp)"), numbers, newest=True),
+        note=_joined(earlier, captions.undated_note(course)),
     )
 
 
-def _earlier(total: int, shown: int) -> str:
-    return captions.left_out_note(total, shown, what="earlier period")
-
-
-def text_table(columns: tuple[str, ...], body: Sequence[tuple[str, ...]]) -> TextTable:
-    """Return a table as text, with its CSV; very long ones are cut, and say so."""
-    shown = body[:_MOST_TABLE_ROWS]
-    if len(body) > len(shown):
-        shown = [*shown, (f"… {len(body) - len(shown):,} more rows", *[""] * (len(columns) - 1))]
+def text_table(columns: tuple[str, ...], body: Sequence[tuple[str, ...]], *, newest: bool = False) -> TextTable:
+    """Return a table as text, with its CSV; very long ones keep their first rows, or the newest, and say so."""
+    shown = body[-_MOST_TABLE_ROWS:] if newest else body[:_MOST_TABLE_ROWS]
+    left = len(body) - len(shown)
+    if left:
+        cut = (f"… {plural(left, 'earlier row' if newest else 'more row')}", *[""] * (len(columns) - 1))
+        shown = [cut, *shown] if newest else [*shown, cut]
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerows([[_plain(text) for text in row] for row in (columns, *shown)])
@@ -209,26 +209,26 @@ def _figure(
 
 def _segment_numbers(grouping: Grouping, extras: Sequence[str]) -> TextTable:
     columns = (
-        grouping.column, "rows", "missing", "said", "happened", "gap", "interval (pp)", "widened (pp)", "adjusted p",
-        "net rows mis-stated", "Brier", "ECE", "ECE of right scores", "verdict", "rows needed",
+        grouping.column, "gap", "verdict", "rows", "missing", "said", "happened", "interval (pp)", "widened (pp)",
+        "adjusted p", "net rows off", "Brier", "ECE (pp)", "ECE of right scores (pp)", "rows needed",
         *(heading for name in extras for heading in (name, f"{name} interval")),
     )  # fmt: skip
     body = [
         (
             r["segment"],
+            points(r["gap"]),
+            " ".join(WORDS[r["verdict"]]),
             count(r["n"]),
             count(r["n_missing"]),
             percent(r["mean_score"]),
             percent(r["rate"]),
-            points(r["gap"]),
             interval(r["gap_low"], r["gap_high"]),
             interval(r["simultaneous_low"], r["simultaneous_high"]),
             pvalue(r["pvalue_adjusted"]),
             signed_count(r["net"]),
             "–" if r["brier"] is None else f"{r['brier']:.4f}",
-            points(r["ece"], sign=False),
-            points(r["ece_expected"], sign=False),
-            " ".join(WORDS[r["verdict"]]),
+            points(r["ece"], sign=False, unit=False),
+            points(r["ece_expected"], sign=False, unit=False),
             "–" if r["rows_needed"] is None else rounded_up(r["rows_needed"]),
             *(text for name in extras for text in (number(r[name]), _ends(r, name))),
         )

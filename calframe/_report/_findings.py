@@ -88,7 +88,7 @@ class Findings:
                 yield Segment(column=grouping.column, row=row)
 
     def with_verdict(self, *names: VerdictName) -> list[Segment]:
-        """Return the segments with one of these verdicts, those with the most rows mis-stated first."""
+        """Return the segments with one of these verdicts, those with the most rows misstated first."""
         found = [segment for segment in self.segments() if segment.verdict in names]
         return sorted(found, key=lambda segment: -abs(segment.row["net"] or 0.0))
 
@@ -112,5 +112,5 @@ class Findings:
 
     @property
     def open(self) -> int:
-        """How many segments are neither clear nor within tolerance; without segments, whether the whole is."""
+        """How many segments are neither clear nor within tolerance."""
         return sum(segment.verdict not in CLEAR | {"within"} for segment in self.segments())

@@ -7,6 +7,7 @@ import os
 import platform
 from importlib.metadata import version
 
+from calframe._periods import PERIOD_WORDS
 from calframe._report._findings import Findings
 from calframe._report._sentences import needed
 from calframe._report._words import count, plural, rows, tolerance
@@ -93,10 +94,10 @@ def _over_time(findings: Findings) -> str:
         return "No time column was given, so nothing is said about when."
     if findings.course is None:
         return f"No row has a date in {findings.roles.time}, so nothing is said about when."
+    unit, zone = PERIOD_WORDS[findings.course.every], findings.course.zone or "the column itself"
     return (
-        f"Periods of {findings.course.every}, days as in {findings.course.zone or 'the column itself'}. A shift is "
-        "named only for an unbroken run of marked periods to the end whose gap, taken together, lies beyond the "
-        "tolerance."
+        f"Periods of one {unit}, days as in {zone}. A shift is named only for an unbroken run of marked "
+        "periods to the end whose gap, taken together, lies beyond the tolerance."
     )
 
 

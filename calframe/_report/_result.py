@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from calframe._report._actions import actions
 from calframe._report._findings import Findings
-from calframe._report._sentences import actions, lead
+from calframe._report._sentences import lead
 from calframe._results import SCHEMA_VERSION, json_ready, rounded
 from calframe._segments import ECE_BINS
 from calframe._typing import Json

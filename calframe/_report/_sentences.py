@@ -1,34 +1,27 @@
-"""The words of a report. Every sentence comes from a rule here, and every rule has its own test."""
+"""The verdict and its tiles in words. Every sentence comes from a rule here, and every rule has its own test."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from calframe._report._captions import level
 from calframe._report._findings import Findings, Segment, State
-from calframe._report._page import Action, Headline, Tile
+from calframe._report._page import Headline, Tile
 from calframe._report._words import (
     count,
     interval,
-    listed,
     percent,
     plural,
     points,
-    pvalue,
-    rounded_up,
     rows,
     short,
     tolerance,
     whole_points,
 )
 from calframe._typing import Tone
-from calframe._verdicts import CLEAR, LEANS, MIN_EVENTS, MIN_ROWS
+from calframe._verdicts import CLEAR, LEANS
 
-_MOST_ACTIONS = 5
 _MOST_WORDS, _MOST_WORDS_OF_A_NAME = 35, 4  # of the headline
-_MOST_NAMED = 5
-_MOST_MOVED = 0.5  # share of segments that must have moved for the cause to be common
-_MANY_MISSING = 0.05  # share of rows without label or score that deserves a line
 
 Detail: TypeAlias = Literal["full", "short", "count"]
 _DETAILS: tuple[Detail, ...] = ("full", "short", "count")
@@ -55,7 +48,7 @@ def lead(findings: Findings) -> str:
             average(findings),
             curve_clause(findings, detail),
             gaps_clause(findings, detail),
-            since_clause(findings),
+            since_clause(findings, detail),
         )
         text = "".join(parts) + "."
         if len(text.split()) <= _MOST_WORDS:
@@ -113,35 +106,14 @@ def since_clause(findings: Findings, detail: Detail = "full") -> str:
     if course is None or course.since is None:
         return ""
     gap = course.since.during
-    who = "they" if detail == "count" else "the scores as a whole"
-    return f", and since {course.since.label} {who} run {whole_points(gap)} points {_high(gap)}"
+    who = "the scores as a whole" if detail == "full" else "scores overall"
+    joined = "but" if _reassuring(findings) else "and"
+    return f", {joined} since {course.since.label} {who} have run {whole_points(gap)} percentage points {_high(gap)}"
 
 
 def tiles(findings: Findings) -> tuple[Tile, ...]:
     """Return up to four numbers, each beside what it must be compared with."""
     return (_gap_tile(findings), _error_tile(findings), _segments_tile(findings), _last_tile(findings))
-
-
-def actions(findings: Findings) -> tuple[Action, ...]:
-    """Return what to do, at most five lines: recalibrate, drift, watch, do not report as fine, missing rows."""
-    found = [
-        *_recalibrate(findings),
-        *_drift(findings),
-        *_watch(findings),
-        *_undecided(findings),
-        *_missing(findings),
-    ]
-    if found:
-        return tuple(found[:_MOST_ACTIONS])
-    why = f"All that could be judged is within {tolerance(findings.tolerance)}. Judge again when new outcomes are in."
-    out = findings.curve.filter(findings.curve["state"] != "in").height
-    if out:
-        why += (
-            f" {plural(out, 'bin')} of the curve below {'lies' if out == 1 else 'lie'} outside the band all the same."
-        )
-    if not findings.groupings:
-        why += " No segment column was given, so nothing is said about parts of the table."
-    return (Action(what="Nothing to do now.", why=why),)
 
 
 def needed(findings: Findings) -> str:
@@ -154,12 +126,24 @@ def name_of(segment: Segment, *, words: int | None = None) -> str:
     return f"{short(segment.column, words=words)} {short(segment.row['segment'], words=words)}"
 
 
+def _reassuring(findings: Findings) -> bool:
+    """Tell whether what is said before the time is no bad news: the segments if there are any, else the average."""
+    if next(findings.segments(), None) is not None:
+        return not findings.open and not findings.with_verdict("over", "under")
+    return findings.overall["verdict"] not in CLEAR | LEANS and not findings.curve_off
+
+
 def _high(gap: float) -> str:
     return "high" if gap > 0 else "low"
 
 
 def _stated(gap: float) -> str:
     return "overstated" if gap > 0 else "understated"
+
+
+def _off_by(segment: Segment) -> str:
+    gap = segment.row["gap"]
+    return f"{_stated(gap)} by {whole_points(gap)} percentage points"
 
 
 def _clear(clear: list[Segment], detail: Detail) -> str:
@@ -170,15 +154,16 @@ def _clear(clear: list[Segment], detail: Detail) -> str:
         )
     worst, *others = clear
     words = _MOST_WORDS_OF_A_NAME
-    text = (
-        f"{name_of(worst, words=words)} is {_stated(worst.row['gap'])} by {whole_points(worst.row['gap'])} percentage "
-        "points"
-    )
+    name, size = name_of(worst, words=words), _off_by(worst)
+    text = f"{name} is {size}"
     if not others:
         return text
     if detail == "full" and len(others) == 1:
         gap = others[0].row["gap"]
         return f"{text} and {name_of(others[0], words=words)} {_stated(gap)} by {whole_points(gap)}"
+    if any(abs(other.row["gap"]) > abs(worst.row["gap"]) for other in others):  # it is not the one furthest off
+        text = f"{len(clear)} segments have clear gaps; of these {name} misstates the most rows"
+        return f"{text} ({size})" if detail == "full" else text
     if detail == "full":
         return f"{text} and {len(others)} other segments have clear gaps too"
     return f"{text} (and {plural(len(others), 'segment')} more)"
@@ -221,17 +206,18 @@ def _segments_tile(findings: Findings) -> Tile:
             else rows(row["n"]),
             tone="ok",
         )
-    clear = len(findings.with_verdict("over", "under"))
-    parts = [
-        f"{len(findings.with_verdict('within'))} within tolerance",
-        f"{len(findings.with_verdict('leans_over', 'leans_under'))} leaning",
-        f"{len(findings.with_verdict('unsure'))} undecided",
-        f"{len(findings.with_verdict('few'))} too small",
-    ]
+    clear, few = len(findings.with_verdict("over", "under")), len(findings.with_verdict("few"))
+    rest = (
+        f"the rest: {len(findings.with_verdict('within'))} within tolerance, "
+        f"{len(findings.with_verdict('leans_over', 'leans_under'))} leaning, "
+        f"{len(findings.with_verdict('unsure'))} undecided"
+    )
+    parts = [rest] if findings.comparisons > clear else []
+    parts += [f"{few} {'more ' if findings.comparisons else ''}too small to judge"] if few else []
     return Tile(
         name="Segments with a clear gap",
         big=f"{clear} of {findings.comparisons}",
-        small=", ".join(parts),
+        small="; ".join(parts) or "every segment has one",
         tone="over" if clear else "ok",
     )
 
@@ -255,130 +241,6 @@ def _last_tile(findings: Findings) -> Tile:
         small = f"before {course.since.label}: {points(course.since.before)}"
         tone = "over" if course.since.during > 0 else "under"
     return Tile(name=f"Latest period, {last['label']}", big=points(last["gap"]), small=small, tone=tone)
-
-
-def _recalibrate(findings: Findings) -> list[Action]:
-    """Return two lines at most: the whole or the worst segment, then the others together."""
-    clear = findings.with_verdict("over", "under")
-    found = []
-    if findings.overall["verdict"] in CLEAR:
-        found.append(Action(what="Recalibrate the scores as a whole.", why=_misstated(findings, findings.overall)))
-    elif findings.curve_off:
-        found.append(Action(what="Recalibrate the scores as a whole.", why=_crooked(findings)))
-    elif clear:
-        worst = clear.pop(0)
-        what = f"Recalibrate {name_of(worst)} before its scores are used again."
-        found.append(Action(what=what, why=_misstated(findings, worst.row)))
-    if len(clear) == 1:
-        what = f"Recalibrate {name_of(clear[0])} before its scores are used again."
-        found.append(Action(what=what, why=_misstated(findings, clear[0].row)))
-    elif clear:
-        names = [f"{name_of(segment)} ({points(segment.row['gap'])})" for segment in clear]
-        what = "Look at these by themselves:" if findings.overall["verdict"] in CLEAR else "Recalibrate these too:"
-        found.append(Action(what=what, why=_some(names) + " have clear gaps of their own."))
-    return found
-
-
-def _misstated(findings: Findings, row: dict[str, Any]) -> str:
-    text = (
-        f"The scores {'over' if row['gap'] > 0 else 'under'}state by {points(row['gap'], sign=False)} "
-        f"({level(findings)} CI {interval(row['gap_low'], row['gap_high'])})"
-    )
-    if findings.roles.weight is not None:
-        return (
-            f"{text}: {percent(row['mean_score'])} said, {percent(row['rate'])} happened, by weight, over "
-            f"{rows(row['n'])}."
-        )
-    predicted = row["mean_score"] * row["n"]
-    return (
-        f"{text}: of {rows(row['n'])}, {count(predicted)} positives were predicted and {count(row['positives'])} "
-        "happened."
-    )
-
-
-def _crooked(findings: Findings) -> str:
-    mean = "Their mean is within tolerance" if findings.overall["verdict"] == "within" else "Whatever their mean"
-    return (
-        f"{mean}, their curve is off: ECE {points(findings.overall['ece'], sign=False)}, where right scores would show "
-        f"{points(findings.chance.mean, sign=False)} by chance. The reliability diagram shows where they say too much "
-        "and where too little."
-    )
-
-
-def _drift(findings: Findings) -> list[Action]:
-    course = findings.course
-    if course is None or course.since is None:
-        return []
-    since = course.since
-    text = f"The gap moved from {points(since.before)} to {points(since.during)}"
-    if since.judged:
-        moved = "rose" if since.during > since.before else "fell"
-        text += f", and it clearly {moved} in {since.moved} of {plural(since.judged, 'segment')}"
-        if since.moved > 2 and since.moved > _MOST_MOVED * since.judged:
-            text += ", so the cause is not one segment"
-    return [Action(what=f"Find out what changed in {since.label}.", why=text + ".")]
-
-
-def _watch(findings: Findings) -> list[Action]:
-    leaning = findings.with_verdict("leans_over", "leans_under")
-    if findings.overall["verdict"] in LEANS and not leaning:
-        return [Action(what="Watch the scores as a whole.", why=_leaning(findings, findings.overall))]
-    if len(leaning) == 1:
-        return [Action(what=f"Watch {name_of(leaning[0])}.", why=_leaning(findings, leaning[0].row))]
-    if not leaning:
-        return []
-    names = [f"{name_of(segment)} ({points(segment.row['gap'])})" for segment in leaning]
-    why = f"{_some(names)} lean further than chance would take them, but may still be inside the tolerance."
-    return [Action(what="Watch these:", why=why)]
-
-
-def _leaning(findings: Findings, row: dict[str, Any]) -> str:
-    return (
-        f"It leans {'over' if row['gap'] > 0 else 'under'} by {points(row['gap'], sign=False)}, more than chance "
-        f"would do (adjusted p {pvalue(row['pvalue_adjusted'])}), but it may still be inside the "
-        f"{tolerance(findings.tolerance)} tolerance (widened interval "
-        f"{interval(row['simultaneous_low'], row['simultaneous_high'])})."
-    )
-
-
-def _undecided(findings: Findings) -> list[Action]:
-    names = [
-        f"{name_of(segment)} ({_needs(findings, segment.row)})" for segment in findings.with_verdict("unsure", "few")
-    ]
-    if findings.overall["verdict"] in {"unsure", "few"}:
-        names.insert(0, f"all rows together ({_needs(findings, findings.overall)})")
-    if not names:
-        return []
-    return [Action(what="Do not report these as fine:", why=f"{_some(names)} cannot be judged either way yet.")]
-
-
-def _needs(findings: Findings, row: dict[str, Any]) -> str:
-    """Return a segment's rows, and how many would decide it where that can be said."""
-    here = rows(row["n"])
-    if row["verdict"] != "few":
-        needed = row["rows_needed"]
-        return here if needed is None else f"{here}, about {rounded_up(needed)} needed"
-    if row["n"] < MIN_ROWS:
-        return f"{here}, at least {MIN_ROWS} needed"
-    if findings.roles.weight is not None:
-        return f"{here}, too few once weighted"
-    return f"{here}, at least {MIN_EVENTS} of each outcome needed"
-
-
-def _missing(findings: Findings) -> list[Action]:
-    missing, total = findings.counts["missing"], findings.counts["rows"]
-    if total == 0 or missing < _MANY_MISSING * total:
-        return []
-    share = percent(missing / total)
-    have, are = ("has", "It is") if missing == 1 else ("have", "They are")
-    why = f"{are} {share} of the table and in no number here; if what is missing differs, so may the verdict."
-    return [Action(what=f"Find out why {rows(missing)} {have} no {needed(findings)}.", why=why)]
-
-
-def _some(names: list[str]) -> str:
-    if len(names) <= _MOST_NAMED:
-        return listed(names)
-    return f"{', '.join(names[:_MOST_NAMED])} and {len(names) - _MOST_NAMED} more"
 
 
 def _tone(verdict: str) -> Tone:

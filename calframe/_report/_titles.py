@@ -26,7 +26,7 @@ def forest_title(grouping: Grouping) -> str:
         name = name_of(Segment(column=grouping.column, row=worst))
         if clear.height == 1:
             return f"{name} is the one segment with a clear gap: {said}"
-        return f"{clear.height} of {total} segments have a clear gap; of these {name} mis-states the most rows: {said}"
+        return f"{clear.height} of {total} segments have a clear gap; of these {name} misstates the most rows: {said}"
     if within == total:
         return f"Every segment of {column} is within tolerance"
     if within == 0:
@@ -61,16 +61,16 @@ def curve_title(curve: pl.DataFrame, *, name: str) -> str:
     if not out.height:
         bins = "the one bin lies" if curve.height == 1 else f"all {curve.height} bins lie"
         return f"{name}: {bins} where right scores would put {'it' if curve.height == 1 else 'them'}"
-    scores = out["mean_score"].to_list()
-    largest, low, high = max(map(abs, out["gap"].to_list())), min(scores), max(scores)
+    most = out.row(out["gap"].abs().arg_max() or 0, named=True)
+    size, where = whole_points(most["gap"]), percent(most["mean_score"])
     if out.height == 1:
         return (
-            f"{name}: 1 of {plural(curve.height, 'bin')} lies outside the band, by {whole_points(largest)} pp, at "
-            f"scores around {percent(low)}"
+            f"{name}: 1 of {plural(curve.height, 'bin')} lies outside the band, by {size} pp, at scores around {where}"
         )
+    scores = out["mean_score"].to_list()
     return (
-        f"{name}: {out.height} of {curve.height} bins lie outside the band, the largest by {whole_points(largest)} "
-        f"pp, at scores from {percent(low)} to {percent(high)}"
+        f"{name}: {out.height} of {curve.height} bins lie outside the band, at scores from {percent(min(scores))} to "
+        f"{percent(max(scores))}, the furthest by {size} pp at scores around {where}"
     )
 
 
@@ -108,7 +108,8 @@ def course_title(course: Course) -> str:
     if course.since is not None:
         gap = course.since.during
         return (
-            f"Since {course.since.label} the scores run about {whole_points(gap)} pp too {'high' if gap > 0 else 'low'}"
+            f"Since {course.since.label} the scores have run about {whole_points(gap)} pp too "
+            f"{'high' if gap > 0 else 'low'}"
         )
     marked = course.table.filter(pl.col("state") != "in")
     total = course.table.height

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.conftest import luminance
+from tests.browser.conftest import LONG, luminance
 
 pytestmark = pytest.mark.browser
 
@@ -21,6 +21,10 @@ SPILLING = """() => [...document.querySelectorAll('header *, main *, footer')]
     .filter(e => !e.matches(':has(> .plot)') && !e.closest('.scroll, .skip, .plot, caption'))
     .filter(e => e.clientWidth && e.scrollWidth > e.clientWidth + 1)
     .map(e => e.tagName + ': ' + e.textContent.slice(0, 40))"""
+# Tables that scroll sideways though no name in them is very long.
+TOO_WIDE = """long => [...document.querySelectorAll('.scroll')]
+    .filter(s => s.scrollWidth > s.clientWidth && !s.textContent.includes(long))
+    .map(s => s.closest('figure').id)"""
 SCALES = """() => [...document.querySelectorAll('.narrow svg')]
     .map(s => s.getBoundingClientRect().width / s.viewBox.baseVal.width)"""
 LEFTMOST = """marks => {
@@ -60,6 +64,13 @@ def test_page_never_scrolls_sideways(visit, width):
     seen.page.evaluate(OPEN_ALL)
     assert seen.page.evaluate("document.documentElement.scrollWidth") == width
     assert seen.page.evaluate(SPILLING) == []
+
+
+def test_tables_fit_a_wide_page(visit):
+    page = visit().page
+    page.evaluate(OPEN_ALL)
+    assert page.locator(".scroll").count() == page.locator("figure").count()
+    assert page.evaluate(TOO_WIDE, LONG) == []
 
 
 @pytest.mark.parametrize(("width", "shown"), [(1280, ".wide"), (390, ".narrow")])
