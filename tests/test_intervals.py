@@ -62,24 +62,29 @@ def test_gap_and_ratio_mirror_the_wilson_interval_whatever_that_of_the_rate(make
     assert ends(found, "ratio") == (approx((0.25 / high).tolist()), approx((0.25 / low).tolist()))
 
 
-def test_the_brier_interval_of_equal_scores_is_agresti_coull(make: Maker) -> None:
+def test_the_brier_interval_of_equal_scores_is_wilsons(make: Maker) -> None:
     # (s - y)^2 is 1/16, with a positive 9/16: the mean is 1/16 + rate / 2, and so are the ends
     counts = {10: 0, 25: 5, 60: 60}
     found = measure(make, segments(counts), by="g", metrics="brier", confidence_level=0.9)
-    theirs = np.array([proportion_confint(k, n, alpha=0.1, method="agresti_coull") for n, k in counts.items()])
-    assert ends(found, "brier")[1][:2] == approx((1 / 16 + theirs[:2, 1] / 2).tolist())
-    assert ends(found, "brier")[0][1:] == approx((1 / 16 + theirs[1:, 0] / 2).tolist())
+    theirs = np.array([proportion_confint(k, n, alpha=0.1, method="wilson") for n, k in counts.items()])
+    low, high = (1 / 16 + theirs / 2).T
+    assert ends(found, "brier") == (approx(low.tolist()), approx(high.tolist()))
 
 
 def test_the_brier_interval_by_hand(make: Maker) -> None:
-    # squares 1/16, 1/4, 1/4, 1/16; score 1/2 on average: z^2 rows of 1/4 are added, whose square is 1/16
+    # squares 1/16, 1/4, 1/4, 1/16. The mean of s (1 - s) is 7/32, as of a score u with u (1 - u) = 7/32, so a wrong row
+    # has (1 - u)^2 and a right one u^2: Wilson's interval of two-valued losses of this mean and variance
     table = {"y": [1, 0, 1, 0], "p": [0.75, 0.5, 0.5, 0.25]}
-    z2 = stats.norm.ppf(0.95) ** 2
-    mean = (0.625 + z2 / 4) / (4 + z2)
-    spread = (2 / 256 + 2 / 16 + z2 / 16) / (4 + z2) - mean**2
-    half = math.sqrt(z2 * spread / (4 + z2))
+    u = (1 - math.sqrt(1 / 8)) / 2
+    mean, variance = 5 / 32, 17 / 512 - 25 / 1024
+    ends_by_hand = []
+    for value, end in ((u**2, 0), ((1 - u) ** 2, 1)):
+        other = mean - variance / (value - mean)
+        low, high = sorted((value, other))
+        wilson = proportion_confint(4 * (mean - low) / (high - low), 4, alpha=0.1, method="wilson")
+        ends_by_hand.append(low + (high - low) * wilson[end])
     found = measure(make, table, metrics="brier", confidence_level=0.9)
-    assert ends(found, "brier") == (approx([mean - half]), approx([mean + half]))
+    assert ends(found, "brier") == (approx(ends_by_hand[:1]), approx(ends_by_hand[1:]))
 
 
 def test_curves_have_the_intervals_of_their_bins(make: Maker) -> None:
@@ -295,13 +300,17 @@ def test_simulated_coverage_is_the_exact_one(method: str) -> None:
 
 
 def test_few_positives_leave_the_brier_interval_honest() -> None:
-    # one positive in a hundred, so many tables of 60 rows have none: the plain normal interval would miss the truth
-    n, level = 60, 0.9
-    labels = np.random.default_rng(13).random(TABLES * n) < 0.01
+    # one positive in a hundred, so many tables of 60 rows have none: the plain normal interval would hold the truth in
+    # 45 of 100. Wilson's interval holds a rate of .01 for no positive or one, that is in 88 of 100
+    n, rate = 60, 0.01
+    labels = np.random.default_rng(13).random(TABLES * n) < rate
     frame = pl.DataFrame({"g": np.repeat(np.arange(TABLES), n), "y": labels}).with_columns(p=pl.lit(0.05))
-    found = calframe.metrics(frame, label="y", score="p", by="g", metrics="brier", confidence_level=level)
-    truth = 0.01 * 0.95**2 + 0.99 * 0.05**2
-    assert coverage(found, "brier", truth) > level
+    found = calframe.metrics(frame, label="y", score="p", by="g", metrics="brier", confidence_level=0.9)
+    truth = rate * 0.95**2 + (1 - rate) * 0.05**2
+    expected = stats.binom(n, rate).cdf(1)
+    assert coverage(found, "brier", truth) == pytest.approx(
+        expected, abs=4 * math.sqrt(expected * (1 - expected) / TABLES)
+    )
 
 
 def test_a_consistency_band_holds_right_rates_as_often_as_it_says() -> None:
