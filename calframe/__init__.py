@@ -1,6 +1,8 @@
 """Can these predicted probabilities be believed: where, for whom, since when, and what to do about it."""
 
+from calframe._apply import apply
 from calframe._conventions import conventions
+from calframe._cross_fit import cross_fit
 from calframe._curve import Curve, curve
 from calframe._demo import demo_table
 from calframe._errors import (
@@ -15,9 +17,13 @@ from calframe._errors import (
     SegmentError,
     WeightError,
 )
+from calframe._fit import fit
+from calframe._maps._map import CalibrationMap, load_map
 from calframe._metrics import metrics
 from calframe._namespaces import register
+from calframe._prior import shift_prior
 from calframe._register import register_metric
+from calframe._validate import Validation, validate
 from calframe._verb_report import Report, report
 from calframe._version import __version__
 
@@ -25,6 +31,7 @@ __all__ = [
     "ArgumentError",
     "CalframeError",
     "CalframeWarning",
+    "CalibrationMap",
     "ColumnClashError",
     "ColumnNotFoundError",
     "Curve",
@@ -33,14 +40,21 @@ __all__ = [
     "Report",
     "ScoreError",
     "SegmentError",
+    "Validation",
     "WeightError",
     "__version__",
+    "apply",
     "conventions",
+    "cross_fit",
     "curve",
     "demo_table",
+    "fit",
+    "load_map",
     "metrics",
     "register_metric",
     "report",
+    "shift_prior",
+    "validate",
 ]
 
 register()

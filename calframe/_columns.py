@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import narwhals.stable.v2 as nw
 import polars as pl
+import polars.selectors as cs
 
 from calframe._errors import (
     CalframeError,
@@ -25,6 +26,12 @@ _PEEKED_ROWS = 1000  # rows looked at to suggest a column in an error message
 _LARGEST_WHOLE = 2.0**53
 _Text: TypeAlias = Callable[[str, str, str], str]  # role, column and what is wanted to the text of an error
 _KEYS = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date, nw.Datetime, nw.Time)  # and numbers
+
+
+def exact_column(name: str) -> pl.Expr:
+    """Return the polars column of a name, which is never a pattern."""
+    is_pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
+    return cs.by_name(name).as_expr() if is_pattern else pl.col(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,9 +37,11 @@ class ColumnNotFoundError(CalframeError):
     """A named column that the table does not have."""
 
     @classmethod
-    def from_name(cls, name: str, *, role: str, available: Sequence[str], candidates: Sequence[str] = ()) -> Self:
-        """Name the missing column, near names, and the columns that could be meant."""
-        text = f"no column {name!r} for {role}="
+    def from_name(
+        cls, name: str, *, role: str, available: Sequence[str], candidates: Sequence[str] = (), use: str | None = None
+    ) -> Self:
+        """Name the missing column, near names, and columns that could be meant; `use` where no argument names it."""
+        text = f"no column {name!r}{f' for {role}=' if use is None else f', {use}'}"
         listed = [part.strip() for part in name.split(",")]
         if role in {"by", "score"} and len(listed) > 1 and set(listed) <= set(available):
             return cls(f"{text}. Did you mean {role}={listed}?")

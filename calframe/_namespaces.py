@@ -12,10 +12,15 @@ from typing import Any, NoReturn
 import pandas as pd
 import polars as pl
 
+from calframe._apply import apply
+from calframe._cross_fit import cross_fit
 from calframe._curve import curve
 from calframe._expr import CalibExpressions
+from calframe._fit import fit
 from calframe._measures import metric_names
 from calframe._metrics import metrics
+from calframe._prior import shift_prior
+from calframe._validate import validate
 from calframe._verb_report import report
 
 NAME = "calib"
@@ -26,8 +31,8 @@ def _method(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Return a verb as a method: the same arguments without the table."""
 
     @functools.wraps(verb)
-    def method(self: CalibNamespace, **arguments: Any) -> Any:
-        return verb(self._table(), **arguments)
+    def method(self: CalibNamespace, *positional: Any, **arguments: Any) -> Any:
+        return verb(self._table(), *positional, **arguments)
 
     method.__doc__ = _DATA.sub("", verb.__doc__ or "")
     signature = inspect.signature(verb)
@@ -52,6 +57,11 @@ class CalibNamespace:
     metrics = _method(metrics)
     curve = _method(curve)
     report = _method(report)
+    fit = _method(fit)
+    apply = _method(apply)
+    cross_fit = _method(cross_fit)
+    validate = _method(validate)
+    shift_prior = _method(shift_prior)
 
     def __getattr__(self, name: str) -> NoReturn:
         """Say how a metric is asked for, where one is taken for a method."""

@@ -18,6 +18,7 @@ from calframe._charts import (
     Drawing,
     forest,
     heatmap,
+    map_lines,
     multiples,
     overlay,
     overlay_lines,
@@ -27,7 +28,18 @@ from calframe._charts import (
     timeline,
 )
 
-CHARTS = ("forest", "heatmap", "reliability", "steps", "smooth", "multiples", "timeline", "overlay", "overlay_lines")
+CHARTS = (
+    "forest",
+    "heatmap",
+    "reliability",
+    "steps",
+    "smooth",
+    "multiples",
+    "timeline",
+    "overlay",
+    "overlay_lines",
+    "map_lines",
+)
 ONE_CURVE = ("reliability", "steps", "smooth")
 WIDTHS = (WIDE, NARROW)
 NAMES = ("West", "Coast", "North")
@@ -146,6 +158,18 @@ def overlay_table(names: Sequence[str]) -> pl.DataFrame:
     return pl.concat(tables).with_columns(weight="n")
 
 
+def map_table(names: Sequence[str]) -> pl.DataFrame:
+    """Return a line for the pooled map and one for each name: 0, 0.2, 0.5, 0.8, 1, of which the middle is fitted."""
+    points = {"at": [0.0, 0.1, 0.5, 0.9, 1.0], "value": [0.0, 0.2, 0.5, 0.8, 1.0]}
+    points |= {"value_low": [0.0, 0.1, 0.4, 0.7, 0.9], "value_high": [0.1, 0.3, 0.6, 0.9, 1.0]}
+    points |= {"spoken": [False, True, True, True, False]}
+    lines = [
+        pl.DataFrame(points).with_columns(curve=pl.lit(name), name=pl.lit(name), pooled=pl.lit(place == 0), weight=1.0)
+        for place, name in enumerate(["pooled map", *names])
+    ]
+    return pl.concat(lines).with_columns(lower=pl.lit(0.1), upper=pl.lit(0.9))
+
+
 def build(name: str, width: int, names: Sequence[str] = NAMES) -> Drawing:
     """Return one chart, its user text being `names`."""
     return _BUILDERS[name](names, width)
@@ -163,6 +187,7 @@ _BUILDERS: dict[str, Callable[[Sequence[str], int], Drawing]] = {
     "timeline": lambda names, width: timeline(time_table(names), tolerance=0.03, width=width),
     "overlay": lambda names, width: overlay(overlay_table(names), width=width),
     "overlay_lines": lambda names, width: overlay_lines(overlay_table(names), steps=True, width=width),
+    "map_lines": lambda names, width: map_lines(map_table(names), width=width, before="before", after="after"),
 }
 
 
@@ -172,6 +197,11 @@ def descriptions(name: str, names: Sequence[str] = NAMES) -> list[str]:
         return [f"{names[0]}bin {index}" for index in range(BINS)]
     if name == "overlay_lines":  # the grey ones, beyond the eighth, say their names alone
         return [f"{curve}: bin {index}" for curve, index in product(names[:8], range(BINS))] + [*names[8:]]
+    if name == "map_lines":
+        ends = [("10.0%", "20.0% (10.0% to 30.0%)"), ("50.0%", "50.0% (40.0% to 60.0%)")]
+        ends.append(("90.0%", "80.0% (70.0% to 90.0%)"))
+        said = [f"{line}: {at} becomes {to}" for line, (at, to) in product(["pooled map", *names[:8]], ends)]
+        return [*said, *names[8:]]
     words = {
         "forest": [f"{segment}: gap" for segment in names],
         "heatmap": [f"{segment}: {bound}" for segment, bound in product(names, RANGES)],

@@ -13,7 +13,7 @@ FLOORS = [
     {"_nearest"},
     {"_errors", "_typing", "_version", "_demo"},
     {"_kernels", "_options"},
-    {"_charts", "_roles", "_label", "_classes", "_binning", "_registry", "_conventions"},
+    {"_charts", "_roles", "_label", "_classes", "_binning", "_registry", "_conventions", "_fitting"},
     {"_columns", "_terms"},
     {"_pandas", "_measures"},
     {"_source"},
@@ -23,8 +23,12 @@ FLOORS = [
     {"_faults"},
     {"_cells"},
     {"_reading", "_closing", "_results"},
-    {"_measuring", "_curve_tables"},
-    {"_metrics", "_curve", "_register", "_expr", "_verdicts", "_periods"},
+    {"_measuring", "_curve_tables", "_maps"},
+    {"_metrics", "_curve", "_register", "_expr", "_verdicts", "_periods", "_fit", "_apply"},
+    {"_folds", "_prior"},
+    {"_cross_fit"},
+    {"_candidates"},
+    {"_validate"},
     {"_segments", "_course"},
     {"_extras"},
     {"_report"},
@@ -36,9 +40,9 @@ FLOORS = [
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # Third parties, and the rooms that may use them; a library without a line may not be imported at all.
-TABLES = set(FLOOR) - {"_kernels"}
+TABLES = set(FLOOR) - {"_kernels", "_fitting"}
 LIBRARIES = {
-    "scipy": {"_kernels"},
+    "scipy": {"_kernels", "_fitting"},
     "numpy": set(FLOOR) - {"_charts", "_namespaces", "_cli"},
     "narwhals": TABLES,
     "pandas": TABLES,
@@ -47,6 +51,7 @@ LIBRARIES = {
     "vl_convert": {"_report"},
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
+    "sqlglot": {"_maps"},
     "click": {"_cli"},
     "rich": {"_cli"},
 }

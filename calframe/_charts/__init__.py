@@ -6,17 +6,21 @@ Every colour is a CSS variable, so that one drawing serves light, dark and print
 their place where there is no page around the drawing.
 """
 
+from calframe._charts._axes import upper_end
 from calframe._charts._curve import reliability_curves
 from calframe._charts._forest import forest
 from calframe._charts._heatmap import heatmap
 from calframe._charts._lines import reliability_line
+from calframe._charts._map_lines import map_lines
 from calframe._charts._multiples import multiples
-from calframe._charts._overlay import overlay, overlay_lines
+from calframe._charts._names import names_of
+from calframe._charts._overlay import COLOURS, overlay, overlay_lines
 from calframe._charts._reliability import reliability
 from calframe._charts._theme import DARK, LIGHT, NARROW, WIDE, Drawing, resolved, specification, standalone, themed
 from calframe._charts._timeline import timeline
 
 __all__ = [
+    "COLOURS",
     "DARK",
     "LIGHT",
     "NARROW",
@@ -24,7 +28,9 @@ __all__ = [
     "Drawing",
     "forest",
     "heatmap",
+    "map_lines",
     "multiples",
+    "names_of",
     "overlay",
     "overlay_lines",
     "reliability",
@@ -35,4 +41,5 @@ __all__ = [
     "standalone",
     "themed",
     "timeline",
+    "upper_end",
 ]

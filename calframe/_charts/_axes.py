@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, floor, log10
 from typing import Any, Final, NamedTuple
 
 import altair as alt
@@ -17,6 +18,7 @@ _REACH_OF_DOTS: Final = 2.5  # an interval may run this many times as far as the
 _REACH_OF_ENDS: Final = 2.0  # and this many times as far as the middle one of all intervals' ends
 _ROOM_AROUND_TOLERANCE: Final = 1.25
 _MARGIN: Final = 0.06
+_SMALL: Final = 0.5  # below it an axis of probabilities ends near the largest of them, not at 100 %
 _LEAST_SPAN: Final = 0.02  # percentage points
 
 _NAME_SIZE: Final = 13
@@ -64,9 +66,17 @@ def score_x(field: str, *, limit: float, title: str | None = None, labels: bool 
     return alt.X(f"{field}:Q", scale=fixed((0.0, limit)), axis=axis)
 
 
-def rate_y(field: str, *, limit: float) -> alt.Y:
+def upper_end(largest: float) -> float:
+    """Return a round upper end for an axis of probabilities: 1, or less where all are small."""
+    if largest > _SMALL or largest <= 0:
+        return 1.0
+    unit = 10.0 ** floor(log10(largest)) / 2
+    return round(ceil(largest * 1.02 / unit) * unit, 10)
+
+
+def rate_y(field: str, *, limit: float, title: str = "happened (observed rate)") -> alt.Y:
     """Return the axis of observed rates, from 0 to a limit."""
-    axis = share_axis(tickCount=5, **_left_labels("happened (observed rate)"))
+    axis = share_axis(tickCount=5, **_left_labels(title))
     return alt.Y(f"{field}:Q", scale=fixed((0.0, limit)), axis=axis)
 
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Sequence
-from itertools import accumulate
-from math import ceil, floor, log10
+from math import ceil, log10
 from typing import Any, Final
 
 import polars as pl
 from polars import selectors as cs
 
-from calframe._charts._data import text_width
+from calframe._charts._axes import upper_end
 from calframe._charts._diagram import SAID
 from calframe._charts._lines import reliability_line
+from calframe._charts._names import curve_names, thousands
 from calframe._charts._overlay import overlay, overlay_lines
 from calframe._charts._reliability import reliability
 from calframe._charts._theme import standalone
 from calframe._typing import Notion
 
-_MISSING: Final = "(missing)"
-_SMALL: Final = 0.5  # below it the axes end near the largest value, not at 100 %
-_ROOM: Final = 190  # pixels of a name in a legend, less than the legend has: in the reader's font it may be wider
 _CONFIDENCE: Final = "said (confidence)"
 
 
@@ -61,7 +57,7 @@ def reliability_curves(
     """
     steps = method == "isotonic"
     others = [name for name in table.columns if name not in keys]
-    names, labels = _curve_names(table, keys)
+    names, labels = curve_names(table, keys)
     named = table.select(cs.by_name(*others)).with_columns(name=names, curve=labels)
     limit = _limit(named, steps=steps)
     weight = pl.col("weight_sum" if "weight_sum" in table.columns else "n")
@@ -75,37 +71,6 @@ def reliability_curves(
     if method == "binned" or points.height <= 1:
         return standalone(reliability(points, histogram, **place))
     return standalone(reliability_line(points, histogram, steps=steps, **place))
-
-
-def _curve_names(table: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.Series]:
-    """Return the curve of each row as text: whole for its words, and as short as a legend needs."""
-    rows = table.select(cs.by_name(*keys)).rows() if keys else [()] * table.height
-    curves = list(dict.fromkeys(rows))
-    names = _distinct([" · ".join(_MISSING if value is None else str(value) for value in row) for row in curves])
-    labels = _distinct([_cut(name) for name in names])
-    found = (dict(zip(curves, texts, strict=True)) for texts in (names, labels))
-    whole, short = (pl.Series([text[row] for row in rows], dtype=pl.String) for text in found)
-    return whole, short
-
-
-def _distinct(texts: Sequence[str]) -> list[str]:
-    """Tell texts that read the same apart by a number."""
-    found: dict[str, None] = {}
-    for text in texts:
-        unique, number = text, 1
-        while unique in found:
-            number += 1
-            unique = f"{text} ({number})"
-        found[unique] = None
-    return list(found)
-
-
-def _cut(name: str) -> str:
-    """Cut a name to the room it has: the drawing's own cut would go through the middle of an emoji, and fail."""
-    if text_width([name]) <= _ROOM:
-        return name
-    widths = list(accumulate(text_width([letter]) for letter in name))
-    return name[: bisect(widths, _ROOM)] + "…"
 
 
 def _state() -> pl.Expr:
@@ -124,7 +89,7 @@ def _words(method: str, limit: float) -> pl.Expr:
     digits = 1 + ceil(-log10(limit))
     columns = ("mean_score", "rate", "lower", "upper")
     said, happened, lower, upper = (pl.format("{}%", (pl.col(name) * 100).round(digits)) for name in columns)
-    rows = pl.col("n").map_batches(_thousands, return_dtype=pl.String)
+    rows = pl.col("n").map_batches(thousands, return_dtype=pl.String)
     if method == "binned":
         words = pl.format("said {}, happened {} of {} rows", said, happened, rows)
     elif method == "isotonic":
@@ -136,15 +101,7 @@ def _words(method: str, limit: float) -> pl.Expr:
     return pl.format("{}{}", name, words)
 
 
-def _thousands(counts: pl.Series) -> pl.Series:
-    return pl.Series([f"{count:,}" for count in counts], dtype=pl.String)
-
-
 def _limit(points: pl.DataFrame, *, steps: bool) -> float:
-    """Return a round upper end for both axes: 1, or less where all scores and rates are small."""
+    """Return the upper end of both axes."""
     names = ("upper", "rate") if steps else ("mean_score", "rate")
-    top = max((value for name in names for value in points[name].drop_nulls()), default=1.0)
-    if top > _SMALL or top <= 0:
-        return 1.0
-    unit = 10.0 ** floor(log10(top)) / 2
-    return round(ceil(top * 1.02 / unit) * unit, 10)
+    return upper_end(max((value for name in names for value in points[name].drop_nulls()), default=1.0))

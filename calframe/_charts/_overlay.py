@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import altair as alt
 import polars as pl
@@ -33,7 +33,7 @@ _LINES: Final[Columns] = {
     "rate": pl.Float64,
     "description": pl.String,
 }
-_COLOURS: Final = tuple(f"c{index}" for index in range(8))
+COLOURS: Final = tuple(f"c{index}" for index in range(8))
 _SHAPES: Final = (
     "circle",
     "square",
@@ -44,11 +44,11 @@ _SHAPES: Final = (
     "triangle-right",
     "triangle-left",
 )
-_DASHES: Final = ([1, 0],) * 4 + ([7, 3],) * 4  # the last four colours are near to the first four
+DASHES: Final = ([1, 0],) * 4 + ([7, 3],) * 4  # the last four colours are near to the first four
 _DOTS: Final = {"symbolSize": 80, "symbolStrokeWidth": 0}
-_STROKES: Final = {"symbolType": "stroke", "symbolSize": 225, "symbolStrokeWidth": 2.5}
-_LARGEST_SIDE: Final = 430
-_SPOT: Final = 120  # square pixels of what the pointer finds
+STROKES: Final = {"symbolType": "stroke", "symbolSize": 225, "symbolStrokeWidth": 2.5}
+LARGEST_SIDE: Final = 430
+SPOT: Final = 120  # square pixels of what the pointer finds
 _SPARSE: Final = 25  # rows; of fewer a rate has a standard error of up to a tenth and more, and its mark is faint
 _FAINT: Final = 0.35  # opacity
 
@@ -72,7 +72,7 @@ class _Frame(NamedTuple):
 
     def colour(self) -> alt.Color:
         """Return the colours of the named curves, and the legend."""
-        colours = [token(name) for name in _COLOURS[: len(self.named)]]
+        colours = [token(name) for name in COLOURS[: len(self.named)]]
         return alt.Color("curve:N", scale=alt.Scale(domain=self.named, range=colours), legend=self.legend)
 
     def shape(self) -> alt.Shape:
@@ -82,7 +82,7 @@ class _Frame(NamedTuple):
 
     def dash(self) -> alt.StrokeDash:
         """Return the dashes of the named curves: they part colours that are near to each other."""
-        dashes = list(_DASHES[: len(self.named)])
+        dashes = list(DASHES[: len(self.named)])
         return alt.StrokeDash("curve:N", scale=alt.Scale(domain=self.named, range=dashes), legend=self.legend)
 
 
@@ -176,7 +176,7 @@ def _lone(line: pl.DataFrame, colour: alt.Color | alt.ColorValue, frame: _Frame)
 def _spots(points: pl.DataFrame, frame: _Frame) -> alt.Chart:
     """Return what the pointer and a screen reader find: one unseen dot a point."""
     mark = alt.Chart(inline(points, "mean_score", "rate", "description")).mark_point(
-        filled=True, size=_SPOT, opacity=0, color=token("ghost")
+        filled=True, size=SPOT, opacity=0, color=token("ghost")
     )
     spots: alt.Chart = mark.encode(x=frame.x("mean_score"), y=frame.y("rate"), **described())
     return spots
@@ -185,21 +185,28 @@ def _spots(points: pl.DataFrame, frame: _Frame) -> alt.Chart:
 def _frame(rows: pl.DataFrame, width: int, limit: float, said: str, *, symbols: bool) -> _Frame:
     curves = rows.group_by("curve", maintain_order=True).agg(pl.col("weight").sum())
     place = pl.col("weight").rank("ordinal", descending=True)  # of equal ones the first in the table
-    named = curves.filter(place <= len(_COLOURS))["curve"].to_list()
+    named = curves.filter(place <= len(COLOURS))["curve"].to_list()
     wide = is_wide(width)
-    side = min(inner(width) - LABELS - 4, _LARGEST_SIDE)
-    beyond = len(curves) - len(_COLOURS)
-    legend = alt.Legend(
-        title=f"Largest {len(_COLOURS)} of {len(curves)} curves in colour" if beyond > 0 else None,
+    side = min(inner(width) - LABELS - 4, LARGEST_SIDE)
+    beyond = len(curves) - len(COLOURS)
+    title = f"Largest {len(COLOURS)} of {len(curves)} curves in colour" if beyond > 0 else None
+    legend = names_beside(title, wide=wide, **(_DOTS if symbols else STROKES))
+    return _Frame(side, limit, said, named, legend)
+
+
+def names_beside(title: str | None, *, wide: bool, **symbols: Any) -> alt.Legend:
+    """Return the legend of named lines: at the right, or below where there is no room."""
+    return alt.Legend(
+        title=title,
         orient="right" if wide else "bottom",
         columns=1,
         offset=28 if wide else 8,
         labelLimit=340 if wide else 220,
+        titleLimit=360 if wide else 300,
         rowPadding=5,
         symbolOpacity=1,
-        **(_DOTS if symbols else _STROKES),
+        **symbols,
     )
-    return _Frame(side, limit, said, named, legend)
 
 
 def _rest(rest: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:

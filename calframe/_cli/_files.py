@@ -63,7 +63,7 @@ def reading(sources: Sequence[str]) -> Iterator[None]:
         raise click.ClickException(msg) from error
 
 
-def open_table(sources: Sequence[str], *, as_text: Sequence[str]) -> tuple[pl.LazyFrame, bool]:
+def open_table(sources: Sequence[str], *, as_text: Sequence[str] | None) -> tuple[pl.LazyFrame, bool]:
     """Open files of one format as one lazy table.
 
     Parameters
@@ -72,7 +72,7 @@ def open_table(sources: Sequence[str], *, as_text: Sequence[str]) -> tuple[pl.La
         Paths or globs, or `-` alone for CSV on standard input.
     as_text
         Columns that text formats hand over as they are written; their types follow from all of their values, not from
-        the first few.
+        the first few. None stands for every column.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def is_source(path: Path, sources: Sequence[str]) -> bool:
     return path.exists() and any(Path(other).exists() and path.samefile(other) for other in read)
 
 
-def _open_stdin(sources: Sequence[str], as_text: Sequence[str]) -> pl.LazyFrame:
+def _open_stdin(sources: Sequence[str], as_text: Sequence[str] | None) -> pl.LazyFrame:
     if len(sources) > 1:
         msg = "'-' reads standard input and stands alone; drop the other files."
         raise click.ClickException(msg)
@@ -162,7 +162,7 @@ def _kind(path: Path) -> str:
     return kind
 
 
-def _scan(paths: list[Path], kind: str, as_text: Sequence[str]) -> pl.LazyFrame:
+def _scan(paths: list[Path], kind: str, as_text: Sequence[str] | None) -> pl.LazyFrame:
     if kind == "parquet":
         return pl.scan_parquet(paths, glob=False)
     if kind in _TEXT_KINDS:
@@ -173,12 +173,12 @@ def _scan(paths: list[Path], kind: str, as_text: Sequence[str]) -> pl.LazyFrame:
     return pl.concat([scan(path) for path in paths], how="vertical_relaxed")
 
 
-def _scan_text(source: list[Path] | io.BytesIO, separator: str, as_text: Sequence[str]) -> pl.LazyFrame:
+def _scan_text(source: list[Path] | io.BytesIO, separator: str, as_text: Sequence[str] | None) -> pl.LazyFrame:
     table = pl.scan_csv(
         source,
         separator=separator,
-        schema_overrides=dict.fromkeys(as_text, pl.String),
-        infer_schema_length=_FOR_TYPES,
+        schema_overrides=dict.fromkeys(as_text or (), pl.String),
+        infer_schema_length=0 if as_text is None else _FOR_TYPES,  # no row makes every column text
         glob=False,
     )
     _check_separator(table.collect_schema().names(), separator)

@@ -9,7 +9,7 @@ import click
 import polars as pl
 
 from calframe._cli._files import open_table
-from calframe._cli._text import Part, label_value, typed, with_time
+from calframe._cli._text import Part, check_twins, label_value, typed, with_time
 
 
 def open_input(
@@ -106,9 +106,5 @@ def _opened(sources: Sequence[str], parts: dict[str, Part], also: Sequence[str] 
     table, is_text = open_table(sources, as_text=[*parts, *also])
     if not is_text:
         return table
-    names = table.collect_schema().names()
-    for name in (*parts, *also):
-        if f"{name}_duplicated_0" in names:  # as polars calls the second of two columns of one name
-            msg = f"two columns are called {name!r}; rename one of them in the file."
-            raise click.ClickException(msg)
+    check_twins((*parts, *also), table.collect_schema().names())
     return typed(table, parts)

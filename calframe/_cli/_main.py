@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 import click
 
+from calframe._cli._apply import apply
 from calframe._cli._curve import curve
 from calframe._cli._demo import demo
+from calframe._cli._fit import fit
 from calframe._cli._metrics import metrics
 from calframe._cli._report import report
 from calframe._cli._words import as_options
@@ -38,7 +40,7 @@ def cli(context: click.Context) -> None:
         context.exit(_COULD_NOT_RUN)
 
 
-for _command in (report, metrics, curve, demo):
+for _command in (report, metrics, curve, fit, apply, demo):
     cli.add_command(_command)
 
 

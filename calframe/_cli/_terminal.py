@@ -27,7 +27,34 @@ def emit(text: str) -> None:
         sys.stdout.write(text if _speaks_unicode() else to_ascii(text))
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_nowhere()
+
+
+def emit_bytes(part: bytes) -> bool:
+    """Print data to stdout as it is, whatever the terminal speaks.
+
+    Parameters
+    ----------
+    part
+        What to print.
+
+    Returns
+    -------
+    bool
+        False if the reader has gone away, so that no more is needed.
+    """
+    try:
+        sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _print_nowhere()
+        return False
+    return True
+
+
+def _print_nowhere() -> None:
+    """Let Python flush stdout at its end without another error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def takes_style() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import click
@@ -52,8 +52,61 @@ def typed(table: pl.LazyFrame, parts: Mapping[str, Part]) -> pl.LazyFrame:
         if failed == 0:
             columns[name] = parsed  # the first parser that reads every value has the last word
         elif parts[name] == "number":
-            raise click.ClickException(_not_a_number(table, name, texts[name]))
+            raise click.ClickException(_not_all("numbers", table, name, texts[name], parsed))
     return table.with_columns(column.alias(name) for name, column in columns.items())
+
+
+def typed_as(table: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """Give the text columns of a CSV file types that are known.
+
+    Parameters
+    ----------
+    table
+        The table as read, with these columns as text.
+    types
+        Column names and what they must become; names the table does not have are left to the function that needs
+        them. Text stays as it is, else an empty field, `NA`, `NaN` and `null` are missing.
+
+    Returns
+    -------
+    polars.LazyFrame
+        The same table, still lazy.
+
+    Raises
+    ------
+    click.ClickException
+        If a column holds text that is no value of its type.
+    """
+    names = table.collect_schema().names()
+    wanted = {name: dtype for name, dtype in types.items() if name in names and dtype != pl.String}
+    columns = {name: _as_type(_text(name, "number"), dtype) for name, dtype in wanted.items()}
+    texts = {name: _text(name, "number") for name in columns}
+    for name, failed in zip(columns, _failures(table, [(texts[name], columns[name]) for name in columns]), strict=True):
+        if failed:
+            words = _WORDS.get(type(wanted[name]), "numbers")
+            raise click.ClickException(_not_all(words, table, name, texts[name], columns[name]))
+    return table.with_columns(column.alias(name) for name, column in columns.items())
+
+
+def check_twins(used: Iterable[str], names: Sequence[str]) -> None:
+    """Refuse two columns of one name in a text file, if it is used.
+
+    Parameters
+    ----------
+    used
+        The names that are used.
+    names
+        The names of the columns as polars read them.
+
+    Raises
+    ------
+    click.ClickException
+        If there are two.
+    """
+    for name in used:
+        if f"{name}_duplicated_0" in names:  # as polars calls the second of two columns of one name
+            msg = f"two columns are called {name!r}; rename one of them in the file."
+            raise click.ClickException(msg)
 
 
 def with_time(table: pl.LazyFrame, name: str) -> pl.LazyFrame:
@@ -144,11 +197,11 @@ def _first(table: pl.LazyFrame, text: pl.Expr, *, where: pl.Expr) -> Any:
     return table.filter(where).select(text.first()).collect().item()
 
 
-def _not_a_number(table: pl.LazyFrame, name: str, text: pl.Expr) -> str:
-    wrong = text.is_not_null() & _number(text).is_null()
+def _not_all(what: str, table: pl.LazyFrame, name: str, text: pl.Expr, parsed: pl.Expr) -> str:
+    wrong = text.is_not_null() & parsed.is_null()
     count, value = table.filter(wrong).select(pl.len(), text.first().alias("value")).collect().row(0)
     values = "value" if count == 1 else "values"
-    return f"column {name!r} should hold numbers; it has {count:,} other {values}, the first of them {value!r}."
+    return f"column {name!r} should hold {what}; it has {count:,} other {values}, the first of them {value!r}."
 
 
 def _number(text: pl.Expr) -> pl.Expr:
@@ -176,6 +229,10 @@ def _date(text: pl.Expr) -> pl.Expr:
     return text.str.to_date("%Y-%m-%d", strict=False)
 
 
+def _time(text: pl.Expr) -> pl.Expr:
+    return text.str.to_time("%H:%M:%S%.f", strict=False)
+
+
 def _month(text: pl.Expr) -> pl.Expr:
     return _date(text + "-01")
 
@@ -192,6 +249,23 @@ def _instant(text: pl.Expr) -> pl.Expr:
     return pl.coalesce(*(with_offset.str.to_datetime(form, strict=False, time_zone="UTC") for form in formats))
 
 
+def _as_type(text: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    if dtype.is_integer():
+        number = _number(text)
+        return pl.coalesce(_integer(text), pl.when(number == number.floor()).then(number.cast(dtype, strict=False)))
+    if isinstance(dtype, pl.Datetime):
+        return (_datetime(text) if dtype.time_zone is None else _instant(text)).cast(dtype)
+    parsers: dict[type[pl.DataType], _Parser] = {pl.Boolean: _boolean, pl.Date: _date, pl.Time: _time}
+    return parsers.get(type(dtype), _number)(text).cast(dtype)
+
+
+_WORDS: dict[type[pl.DataType], str] = {
+    pl.Int64: "whole numbers, as the map has them",
+    pl.Boolean: "true and false, as the map has them",
+    pl.Date: "dates such as 2013-12-31, as the map has them",
+    pl.Datetime: "times such as 2013-12-31T08:00, as the map has them",
+    pl.Time: "times such as 08:00:00, as the map has them",
+}
 _PARSERS: dict[Part, tuple[_Parser, ...]] = {
     "label": (_integer, _number, _boolean),
     "number": (_number,),

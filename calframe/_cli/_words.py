@@ -9,6 +9,7 @@ _ARGUMENTS = (
     *("label", "score", "by", "weight", "weight_kind", "positive", "link", "invalid", "time", "time_zone", "every"),
     *("bins", "strategy", "closed", "clip", "floor", "smoother", "posterior", "notion", "method"),
     *("interval", "confidence_level", "tolerance", "alpha", "title", "metrics", "n_resamples", "rng"),
+    *("pooling", "parameters", "interpolation", "epsilon", "target_smoothing", "off_diagonal", "intercept", "name"),
 )
 _OPTIONS = {"metrics": "metric", "n_resamples": "resamples", "rng": "seed"}  # where they are not called the same
 _ROLES = ("label", "score", "by", "weight", "time")  # of columns, of which messages speak by these names

@@ -11,6 +11,7 @@ from calframe._binning import Bins
 from calframe._errors import ArgumentError
 from calframe._expr._bins import index, is_probability, own_number
 from calframe._expr._rows import ColumnOrExpr, Rows
+from calframe._maps._map import CalibrationMap
 from calframe._measures import metric_names
 from calframe._options import check_clip
 from calframe._typing import Closed
@@ -305,6 +306,39 @@ class CalibExpressions:
         """
         binned = _bins(bins, closed)
         return index(pl.when(is_probability(self._own, binned)).then(self._own), binned)
+
+    def apply(self, map: Any) -> pl.Expr:  # noqa: A002  the name that calframe.apply has
+        """Return what a calibration map makes of each score; the map's own segment columns tell the segment.
+
+        Parameters
+        ----------
+        map : CalibrationMap
+            From `calframe.fit` or `calframe.load_map`, with one score a row.
+
+        Returns
+        -------
+        polars.Expr
+            Float64 under the name of the score column; null where it is null or NaN.
+
+        Raises
+        ------
+        CalframeError
+            If the map is one of several classes; when the query runs, if a score is no probability.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import calframe
+        >>> rows = pl.DataFrame({"p": [0.9] * 4 + [0.1] * 4, "y": [1, 1, 1, 0, 1, 0, 0, 0]})
+        >>> found = calframe.fit(rows, label="y", score="p", method="temperature")
+        >>> new = pl.DataFrame({"q": [0.5, 0.9]})
+        >>> new.select(pl.col("q").calib.apply(found)).to_series().round(12).to_list()
+        [0.5, 0.75]
+        """
+        if not isinstance(map, CalibrationMap):
+            msg = f"map= takes a CalibrationMap, from calframe.fit or calframe.load_map; got {type(map).__name__}."
+            raise ArgumentError(msg)
+        return map.to_expr(score=self._own)
 
     def logit(self) -> pl.Expr:
         """Return the log odds of each probability, ln(p / (1 - p)).

@@ -7,9 +7,9 @@ from operator import add
 from typing import Any, Self, TypeAlias
 
 import polars as pl
-import polars.selectors as cs
 
 from calframe._binning import Bins
+from calframe._columns import exact_column
 from calframe._errors import ArgumentError
 from calframe._expr._bins import combined, inside, is_probability
 from calframe._rows import LARGEST_WEIGHT, SMALLEST_WEIGHT
@@ -109,8 +109,7 @@ def _column(role: str, given: Any) -> pl.Expr:
     if not isinstance(given, str):
         msg = f"{role}= takes the name of a column or a polars expression; got {type(given).__name__}."
         raise ArgumentError(msg)
-    is_pattern = given == "*" or (given.startswith("^") and given.endswith("$"))
-    return cs.by_name(given).as_expr() if is_pattern else pl.col(given)
+    return exact_column(given)
 
 
 def _is_missing(number: pl.Expr) -> pl.Expr:

@@ -7,6 +7,7 @@ import numpy as np
 from calframe._kernels import _special as special
 from calframe._typing import Floats, RateInterval
 
+_ONE_ROW = 1.0 + 1e-9  # effective rows of a single row, with room for rounding
 _NO_VARIANCE = 1e-14  # what rounding leaves of the variance of equal losses, in their mean square
 
 
@@ -127,6 +128,30 @@ def loss_interval(
     certain = np.isinf(mean)
     low, high = np.where(certain, mean, np.maximum(low, 0.0)), np.where(certain | np.isinf(wrong), np.inf, high)
     return np.where(np.isnan(mean), np.nan, low), np.where(np.isnan(mean), np.nan, high)
+
+
+def difference_interval(mean: Floats, second: Floats, n: Floats, *, level: float) -> tuple[Floats, Floats]:
+    """Return the normal interval for the mean of paired differences; NaN for a single row.
+
+    Parameters
+    ----------
+    mean, second : ndarray
+        Mean of the differences, and mean of their squares.
+    n : ndarray
+        Rows, or the effective number of rows.
+    level : float
+        Confidence level in (0, 1).
+
+    Examples
+    --------
+    >>> low, high = difference_interval(np.array([0.02]), np.array([0.04]), np.array([401.0]), level=0.95)
+    >>> low.round(5), high.round(5)
+    (array([0.0005]), array([0.0395]))
+    """
+    with np.errstate(invalid="ignore"):
+        rows = np.where(n > _ONE_ROW, n - 1.0, np.nan)
+        half = normal_quantile(level) * np.sqrt(np.maximum(second - mean**2, 0.0) / rows)
+        return mean - half, mean + half
 
 
 def _reach(away: Floats, variance: Floats, n: Floats, *, level: float) -> Floats:

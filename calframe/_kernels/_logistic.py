@@ -106,6 +106,13 @@ def logit(score: Floats, floor: float = FLOOR) -> Floats:
     return np.log(np.maximum(score, floor)) - np.log(np.maximum(1.0 - score, floor))
 
 
+def negative_weight(weight: Floats, positive: Floats) -> Floats:
+    """Return the weight of the negatives; what sums of weights leave by rounding is none."""
+    rest = weight - positive
+    rest *= rest > _ROUNDING * weight
+    return rest
+
+
 def cox_fit(tally: Tally, *, floor: float = FLOOR) -> CoxFit:
     """Fit ``logit P(positive) = intercept + slope logit(score)`` in each segment, by maximum likelihood.
 
@@ -132,7 +139,7 @@ def cox_fit(tally: Tally, *, floor: float = FLOOR) -> CoxFit:
     >>> fit.intercept.round(9), fit.slope.round(9)
     (array([-0.40546511]), array([0.5849625]))
     """
-    z, negative = logit(tally.score, floor), _rest(tally.weight, tally.positive)
+    z, negative = logit(tally.score, floor), negative_weight(tally.weight, tally.positive)
     status = status_of(z, tally.positive, negative, tally.starts)
     fine = status == Status.FINE
     regression, centre, start = _cox_regression(tally, z, negative, fine)
@@ -169,7 +176,7 @@ def citl_fit(tally: Tally, *, floor: float = FLOOR) -> CitlFit:
     >>> citl_fit(tally).citl.round(9)
     array([-0.69314718])
     """
-    z, negative = logit(tally.score, floor), _rest(tally.weight, tally.positive)
+    z, negative = logit(tally.score, floor), negative_weight(tally.weight, tally.positive)
     yes, no = tally.total(tally.positive), tally.total(negative)
     fine = (yes > 0) & (no > 0)
     whole = Regression(starts=tally.starts, positive=tally.positive, negative=negative, features=(None,), offset=z)
@@ -256,13 +263,6 @@ def _exact_end(tally: Tally, lone: Bools, none: Bools, bound: float, floor: floa
     return end
 
 
-def _rest(weight: Floats, positive: Floats) -> Floats:
-    """Return the weight of the negatives; what sums of weights leave by rounding is none."""
-    rest = weight - positive
-    rest *= rest > _ROUNDING * weight
-    return rest
-
-
 def _among(fine: Bools, values: Floats) -> Floats:
     """Return values of the segments marked, and NaN for the others."""
     out = np.full(len(fine), np.nan)
@@ -312,7 +312,7 @@ def _squares(tally: Tally, fine: Bools) -> _Squares | None:
     uneven = np.abs(tally.squared - tally.spread(ratio) * tally.weight) > _ROUNDING * tally.squared
     uneven |= np.abs(tally.squared * tally.rows - tally.weight**2) > _ROUNDING * tally.weight**2
     odd = [tally.total(cells.astype(np.float64)) > 0 for cells in (tally.squared != tally.weight, uneven)]
-    negative = _rest(tally.squared, tally.squared_positive)
+    negative = negative_weight(tally.squared, tally.squared_positive)
     whole = Regression(starts=tally.starts, positive=tally.squared_positive, negative=negative, features=(None,))
     return _Squares(squares=whole.only(fine), even=~(odd[0] & odd[1])[fine], ratio=ratio[fine])
 

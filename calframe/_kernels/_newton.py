@@ -94,8 +94,37 @@ class Regression:
         return odds, no
 
 
-def maximum_likelihood(regression: Regression, *, start: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return the coefficients of largest likelihood, and their Fisher information.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """A normal distribution of the coefficients, the same for every segment.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+        Its mean.
+    precision : ndarray of shape (n_features, n_features)
+        The inverse of its covariance.
+    """
+
+    mean: Floats
+    precision: Floats
+
+    def added(self, theta: Floats, gradient: Floats, information: Floats) -> tuple[Floats, Floats]:
+        """Return both with those of its log density, ``P (mean - theta)`` and P, in each segment."""
+        return gradient + self.precision @ (self.mean[:, None] - theta), information + self.precision[..., None]
+
+    def given(self, feature: int, value: float) -> Self:
+        """Return the distribution of the other coefficients where one is known."""
+        rest = np.delete(self.precision, feature, axis=0)
+        inner, outer = np.delete(rest, feature, axis=1), rest[:, feature]
+        shift = np.linalg.solve(inner, outer * (value - self.mean[feature]))
+        return type(self)(mean=np.delete(self.mean, feature) - shift, precision=inner)
+
+
+def maximum_likelihood(
+    regression: Regression, *, start: Floats | None = None, prior: Prior | None = None
+) -> tuple[Floats, Floats]:
+    """Return the coefficients of largest likelihood, or of largest posterior density, and their Fisher information.
 
     Newton's iteration. A step is kept if it cannot have lost: no predictor moved by more than 1.5, or the gradient
     still points along the step. Else it is cut, at most to ``log(1 + d) / d`` of its length, where d bounds what all
@@ -105,16 +134,19 @@ def maximum_likelihood(regression: Regression, *, start: Floats | None = None) -
     Parameters
     ----------
     regression : Regression
-        With a finite maximum in every segment: both classes, neither separable nor collinear.
+        With a finite maximum in every segment: both classes, neither separable nor collinear. With a prior every
+        segment has one.
     start : ndarray of shape (n_features, n_segments), default zeros
         Where to begin.
+    prior : Prior, optional
+        The sum of the log likelihood and its log density is made largest.
 
     Returns
     -------
     coefficients : ndarray of shape (n_features, n_segments)
         NaN where no finite maximum was reached.
     information : ndarray of shape (n_features, n_features, n_segments)
-        ``sum w p (1 - p) x x'``; NaN as well.
+        ``sum w p (1 - p) x x'``, without the prior; NaN as well.
 
     References
     ----------
@@ -137,9 +169,10 @@ def maximum_likelihood(regression: Regression, *, start: Floats | None = None) -
     base, step, share, least, reach = theta, np.zeros(shape), *np.ones((2, shape[1])), np.full(shape[1], np.inf)
     with np.errstate(all="ignore"):  # what is not finite comes back as NaN
         for _ in range(_ROUNDS if shape[1] else 0):
-            gradient, curvature = _derivatives(regression, theta)
+            slope, curvature = derivatives(regression, theta)
+            gradient, total = (slope, curvature) if prior is None else prior.added(theta, slope, curvature)
             over = (share > least) & ((gradient * step).sum(axis=0) < 0.0)
-            base, step = np.where(over, base, theta), np.where(over, step, solved(curvature, gradient))
+            base, step = np.where(over, base, theta), np.where(over, step, solved(total, gradient))
             before, reach = reach, (np.abs(step) * span).sum(axis=0)
             least = np.where(reach > _FREE, np.log1p(reach) / reach, 1.0)
             share = np.maximum(np.where(over, share / _CUT, 1.0), least)
@@ -197,7 +230,7 @@ def solved(matrix: Floats, right: Floats) -> Floats:
     return out
 
 
-def _derivatives(regression: Regression, theta: Floats) -> tuple[Floats, Floats]:
+def derivatives(regression: Regression, theta: Floats) -> tuple[Floats, Floats]:
     """Return the gradient of the log-likelihood and the Fisher information of each segment."""
     gradient, information = np.zeros(theta.shape), np.zeros((len(theta), *theta.shape))
     for block in regression.blocks():

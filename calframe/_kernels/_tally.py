@@ -6,8 +6,8 @@ one flat array, so that a kernel does all segments in one vectorised pass, and t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from calframe._kernels._binned import (
     T,
+    changes,
     chunk_bounds,
     last_cells,
     power_of_two,
@@ -22,8 +23,9 @@ from calframe._kernels._binned import (
     segment_sum,
     sizes_of,
     spread,
+    starts_of,
 )
-from calframe._typing import Floats, Ints
+from calframe._typing import Bools, Floats, Ints
 
 CHUNK = 2**17  # cells worked on at a time: their temporaries stay in the cache
 
@@ -108,6 +110,32 @@ class Tally:
         unit = self.spread(power_of_two(self.total(np.abs(values))))
         return running_sum(values / unit, self.starts) * unit
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the segments of several tallies, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        before = np.cumsum([0, *(len(part.score) for part in parts[:-1])])
+        starts = np.concatenate([part.starts + shift for part, shift in zip(parts, before, strict=True)])
+        columns = (field.name for field in fields(cls) if field.name != "starts")
+        return cls(starts=starts, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns})
+
+    def as_one(self) -> Self:
+        """Return the tally of all segments as a single one.
+
+        Examples
+        --------
+        >>> two = Tally.of_counts(np.array([0, 2]), np.array([0.2, 0.8, 0.8]), np.ones(3), np.array([0.0, 1.0, 1.0]))
+        >>> two.as_one().score, two.as_one().positive
+        (array([0.2, 0.8]), array([0., 2.]))
+        """
+        order = np.argsort(self.score, kind="stable")
+        score = self.score[order]
+        first = np.flatnonzero(changes(score))
+        columns = (field.name for field in fields(self) if field.name not in ("starts", "score"))
+        sums = {name: segment_sum(getattr(self, name)[order], first) for name in columns}
+        return type(self)(starts=np.zeros(1, dtype=np.int64), score=score[first], **sums)
+
     def part(self, first: int, last: int) -> Self:
         """Return the tally of the segments from `first` up to, not including, `last`."""
         begin = int(self.starts[first])
@@ -122,6 +150,14 @@ class Tally:
             squared=self.squared[cut],
             squared_positive=self.squared_positive[cut],
         )
+
+    def only(self, keep: Bools) -> Self:
+        """Return the tally of some of the segments."""
+        if keep.all():
+            return self
+        cells, sizes = np.flatnonzero(self.spread(keep)), self.sizes[keep]
+        columns = (field.name for field in fields(self) if field.name != "starts")
+        return type(self)(starts=starts_of(sizes), **{name: getattr(self, name)[cells] for name in columns})
 
     def chunks(self, cells: int = CHUNK) -> Iterator[tuple[int, Self]]:
         """Give whole segments of together about `cells` cells, each with the number of its first segment."""

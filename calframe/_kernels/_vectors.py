@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from calframe._kernels._binned import chunk_bounds, segment_sum, sizes_of, spread
+from calframe._kernels._binned import chunk_bounds, segment_sum, sizes_of, spread, starts_of
 from calframe._kernels._building import by_segment, tally_of_rows
 from calframe._kernels._tally import CHUNK, Tally
 from calframe._typing import Bools, Floats, Ints
@@ -103,6 +103,19 @@ class Vectors:
             label=self.label[cut],
             weight=self.weight[cut],
             squared=self.squared[cut],
+        )
+
+    def only(self, keep: Bools) -> Self:
+        """Return the rows of some of the segments."""
+        if keep.all():
+            return self
+        rows, sizes = np.flatnonzero(spread(keep, self.starts, len(self.label))), self.sizes[keep]
+        return type(self)(
+            starts=starts_of(sizes),
+            scores=np.asfortranarray(self.scores[rows]),
+            label=self.label[rows],
+            weight=self.weight[rows],
+            squared=self.squared[rows],
         )
 
     def chunks(self, rows: int = CHUNK) -> Iterator[tuple[int, Self]]:

@@ -13,7 +13,6 @@ _BRIER = "Brier (1950), https://doi.org/10.1175/1520-0493(1950)078<0001:VOFEIT>2
 _GOOD = "Good (1952), https://doi.org/10.1111/j.2517-6161.1952.tb00104.x"
 _MURPHY = "Murphy (1988), https://doi.org/10.1175/1520-0493(1988)116<2417:SSBOTM>2.0.CO;2"
 _SURVEY = "Silva Filho et al. (2023), https://doi.org/10.1007/s10994-023-06336-7"
-_ONE_ROW = 1.0 + 1e-9  # effective rows of a single row, with room for rounding
 _CLASSES = "only one class"
 
 
@@ -181,12 +180,7 @@ def _epistemic_interval(cells: Cells, level: float) -> tuple[Floats, Floats]:
 
 
 def _difference_interval(value: Floats, square: str, cells: Cells, level: float) -> tuple[Floats, Floats]:
-    rows = effective_rows(cells)
-    with np.errstate(invalid="ignore"):
-        half = _intervals.normal_quantile(level) * np.sqrt(
-            np.maximum(_mean(square, cells) - value**2, 0.0) / np.where(rows > _ONE_ROW, rows - 1.0, np.nan)
-        )
-        return value - half, value + half
+    return _intervals.difference_interval(value, _mean(square, cells), effective_rows(cells), level=level)
 
 
 SUM_METRICS = (

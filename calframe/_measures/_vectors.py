@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -93,6 +94,27 @@ def _loss_interval(vectors: Vectors, loss: Floats, right: Floats, wrong: Floats,
     """
     mean, second, rows = vectors.mean(loss), vectors.mean(loss**2), _effective_rows(vectors)
     return _intervals.loss_interval(mean, second, rows, right=right, wrong=wrong, level=level)
+
+
+def _epistemic_interval(sample: Scored, level: float) -> tuple[Floats, Floats]:
+    low, high = _difference_interval(sample, _vectors.square_loss, _vectors.square_loss(sample.vectors), level)
+    return np.maximum(low, -2.0), np.minimum(high, 2.0)
+
+
+def _epistemic_log_interval(sample: Scored, level: float) -> tuple[Floats, Floats]:
+    return _difference_interval(sample, _vectors.surprise, sample.shared(_surprise), level)
+
+
+def _difference_interval(
+    sample: Scored, loss: Callable[[Vectors], Floats], own: Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Return the interval of what the losses of the scores are above those of the true probabilities."""
+    vectors = sample.vectors
+    best = own if sample.posterior is None else loss(replace(vectors, scores=sample.posterior))
+    with np.errstate(invalid="ignore"):
+        gain = own - best
+        mean, second = vectors.mean(gain), vectors.mean(gain**2)
+        return _intervals.difference_interval(mean, second, _effective_rows(vectors), level=level)
 
 
 CLASS_METRICS: tuple[Metric, ...] = (
@@ -243,6 +265,7 @@ CLASS_METRICS: tuple[Metric, ...] = (
         high=2,
         direction="lower",
         value=_with_posterior(_vectors.epistemic_loss),
+        interval=_epistemic_interval,
         posterior=True,
     ),
     Metric(
@@ -271,6 +294,7 @@ CLASS_METRICS: tuple[Metric, ...] = (
         high=np.inf,
         direction="lower",
         value=_epistemic_log,
+        interval=_epistemic_log_interval,
         undefined="the true probabilities rule out what happened",
         posterior=True,
     ),

@@ -1,0 +1,402 @@
+"""The verb `fit`: a calibration map from a prediction table, for thousands of segments at once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from calframe._binning import BinChoice
+from calframe._errors import ArgumentError
+from calframe._maps._class_methods import CLASS_METHODS, ClassMethod, ClassOptions, Kind
+from calframe._maps._fits import Fitted, Pooling, fitted_classes, fitted_scores, fitted_vectors
+from calframe._maps._map import CalibrationMap, head_of
+from calframe._maps._methods import METHODS, FitOptions, Free, Method
+from calframe._maps._reading import Counts, read_scores, read_vectors
+from calframe._maps._rows import RESERVED
+from calframe._options import check_choice, check_floor, is_real
+from calframe._roles import Roles, WeightKind
+from calframe._table import open_table
+from calframe._typing import Closed, Invalid, Link, Names, Strategy
+
+_ONE_VERSUS_REST = "ovr_"
+_OF_METHODS = sorted(
+    {name for each in METHODS.values() for name in each.options}
+    | {name for each in CLASS_METHODS.values() for name in each.options}
+)
+
+
+def fit(
+    data: Any,
+    *,
+    label: str,
+    score: str | Mapping[Any, str],
+    method: str = "beta",
+    by: Names | None = None,
+    pooling: Pooling | None = None,
+    weight: str | None = None,
+    positive: Any = None,
+    link: Link = "probability",
+    invalid: Invalid = "raise",
+    weight_kind: WeightKind = "importance",
+    classes: Sequence[Any] | None = None,
+    floor: float = 1e-12,
+    target_smoothing: bool | float = False,
+    parameters: Free = "abm",
+    on: Literal["logit", "score"] = "logit",
+    interpolation: Literal["linear", "step"] = "linear",
+    centred: bool = False,
+    epsilon: float | None = None,
+    bins: int | Sequence[float] | str = 15,
+    strategy: Strategy = "uniform",
+    closed: Closed = "left",
+    laplace: float = 0.0,
+    off_diagonal: float = 0.0,
+    intercept: float = 0.0,
+    normalised: bool = False,
+    reference_row: bool = False,
+    kind: Kind = "matrix",
+    engine: Any = None,
+) -> CalibrationMap:
+    """Fit a calibration map: what a score should have been, learned from outcomes, for each segment.
+
+    A map is fitted on rows with outcomes and then applied to scores without, see `calframe.apply`. Thousands of
+    segments are fitted at once, from their distinct scores; small ones are shrunk towards the pooled map.
+
+    Parameters
+    ----------
+    data : table
+        A prediction table: pandas or polars DataFrame, polars LazyFrame, pyarrow Table, or any table that narwhals
+        opens lazily, such as a DuckDB relation. Only sums by segment and distinct score leave a remote engine.
+    label : str
+        Column of the outcome: bool, 0/1 or -1/+1; of several classes, the class.
+    score : str or mapping
+        Column of the scores of one model; of several classes a mapping of each class to its column, or one column of
+        vectors with `classes`.
+    method : str, default "beta"
+        With one score a row (or two classes), with p the score and z = ln p - ln(1 - p):
+
+        ============  =================================================================================  =======
+        method        the map                                                                            pools
+        ============  =================================================================================  =======
+        identity      p itself                                                                           no
+        platt         expit(slope z + intercept), slope >= 0; ``on="score"`` puts the score in z's       yes
+                      place
+        temperature   expit(z / T), T > 0                                                                yes
+        beta          expit(a ln p - b ln(1 - p) + c), a, b >= 0; ``parameters="am"``: a = b,            yes
+                      ``"ab"``: 1/2 stays 1/2
+        isotonic      the non-decreasing step function of least squares; straight lines join its steps   yes
+                      unless ``interpolation="step"``
+        histogram     the rate of the bin; an empty bin keeps the score                                  yes
+        spline        expit of a natural cubic spline of z that never decreases                          no
+        venn_abers    isotonic fits with one more row of either class at the score: ``_low`` and         no
+                      ``_high``, and high / (1 - low + high)
+        ============  =================================================================================  =======
+
+        With several classes, with z = ln p of each class:
+
+        ============  =================================================================================
+        method        the map
+        ============  =================================================================================
+        identity      p itself
+        temperature   softmax(z / T), T > 0
+        vector        softmax(w z + b), a w and b for each class
+        matrix        softmax(W z + b)
+        dirichlet     the same, with ``off_diagonal`` times the squares of W outside its diagonal and
+                      ``intercept`` times those of b added to the mean loss (ODIR)
+        structured    a temperature, then the matrix (or with ``kind="vector"`` the vector) held near
+                      the identity, the more so the fewer rows there are
+        ovr_platt ... any binary method for each class against the rest; divided by the sum
+        ============  =================================================================================
+
+        All but structured, histogram, isotonic, venn_abers and spline are maximum likelihood, unless a penalty or
+        smoothed targets are asked for.
+    by : str or sequence of str, optional
+        Columns whose combinations are segments with maps of their own. Rows with a null key, and segments that were
+        not seen, take the pooled map, which is fitted to all rows.
+    pooling : {"none", "partial", "complete"}, optional
+        ``"partial"``, the default where the method can: the parameters of the segments are taken as draws from one
+        normal distribution, estimated from all of them (empirical Bayes), so that a segment with many rows keeps its
+        own fit and one with few follows the others. isotonic and histogram then take their shape from all rows (the
+        pooled isotonic curve) and bend it by a slope and an intercept a segment. With fewer than five segments it is
+        ``"complete"``, and the map says so. ``"none"``: each segment alone; one that has no finite fit (one class, one
+        score, scores that separate the classes, fewer rows than parameters) takes the pooled map, and its note says
+        so. ``"complete"``: segments are ignored.
+    weight : str, optional
+        Column of row weights: 0, or between 1e-100 and 1e100. Weights count rows where a method depends on their
+        number: give importance weights a mean of 1.
+    positive : object, optional
+        The label value that counts as positive, where the label does not tell.
+    link : {"probability", "logit"}, default "probability"
+        What the score columns hold.
+    invalid : {"raise", "drop"}, default "raise"
+        What to do with scores outside [0, 1], labels of other values or wrong weights: raise, or leave them out and
+        count them.
+    weight_kind : {"importance", "frequency"}, default "importance"
+        Whether weights are importances or counts of rows.
+    classes : sequence, optional
+        The classes of a score column that holds vectors, in their order.
+    floor : float, default 1e-12
+        How far from 0 a probability stays in a logarithm.
+    target_smoothing : bool or float, default False
+        For platt, temperature, beta, spline, vector, matrix and dirichlet: True takes Platt's targets
+        (N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of labels, a number e between 0 and 1 the targets
+        (1 - e) y + e / K.
+    parameters : {"abm", "am", "ab"}, default "abm"
+        Which parameters of beta are free, m being where it is 1/2.
+    on : {"logit", "score"}, default "logit"
+        What platt is linear in.
+    interpolation : {"linear", "step"}, default "linear"
+        How isotonic joins its blocks. Step: the rate of a block holds from its first score on.
+    centred : bool, default False
+        Let isotonic join blocks at their mean scores, so that it rises strictly.
+    epsilon : float, optional
+        Clip isotonic to [epsilon, 1 - epsilon]; a 0 or 1 makes the log loss of one surprise infinite.
+    bins, strategy, closed
+        The bins of histogram, as in `calframe.metrics`.
+    laplace : float, default 0
+        Rows of either class added to each bin of histogram; 1 is Laplace's rule.
+    off_diagonal, intercept : float, default 0
+        The penalties of dirichlet.
+    normalised : bool, default False
+        Divide them by the numbers of terms, K (K - 1) and K.
+    reference_row : bool, default False
+        Subtract the last row of W and b before the penalty.
+    kind : {"matrix", "vector"}, default "matrix"
+        The kind of structured map.
+    engine : str or polars object, optional
+        Passed to polars when it collects.
+
+    Returns
+    -------
+    CalibrationMap
+        With ``.table``, ``.summary()``, ``.plot()``, ``.apply(data)``, ``.save(path)``, ``.to_expr()`` and
+        ``.to_sql(dialect)``.
+
+    Raises
+    ------
+    CalframeError
+        If columns, labels, scores, weights or arguments are not what they must be; the message says what to do.
+
+    Notes
+    -----
+    Numbers judged on the rows that a map was fitted on are too good. `calframe.cross_fit` gives every row a score from
+    a map that has not seen it, and `calframe.validate` says whether a map is worth it.
+
+    No map reverses the order of scores, but histogram may. Where the best fit would, the best one that does not is
+    taken, and the note says so.
+
+    References
+    ----------
+    Silva Filho, T. et al. (2023). Classifier calibration: a survey on how to assess and improve predicted class
+    probabilities. Machine Learning 112, 3211-3260. https://doi.org/10.1007/s10994-023-06336-7
+
+    Kull, M., Silva Filho, T. and Flach, P. (2017). Beyond sigmoids: how to obtain well-calibrated probabilities from
+    binary classifiers with beta calibration. Electronic Journal of Statistics 11, 5052-5080.
+    https://doi.org/10.1214/17-EJS1338SI
+
+    Kull, M. et al. (2019). Beyond temperature scaling: obtaining well-calibrated multiclass probabilities with
+    Dirichlet calibration. NeurIPS 2019. https://doi.org/10.48550/arXiv.1910.12656
+
+    Morris, C. N. (1983). Parametric empirical Bayes inference: theory and applications. Journal of the American
+    Statistical Association 78, 47-55. https://doi.org/10.1080/01621459.1983.10477920
+
+    Examples
+    --------
+    Scores of 0.2 and 0.8 that came true in 1 of 10 and 9 of 10 cases were too cautious:
+
+    >>> import polars as pl
+    >>> import calframe
+    >>> score, late = [0.2] * 10 + [0.8] * 10, [1] + [0] * 9 + [1] * 9 + [0]
+    >>> found = calframe.fit(pl.DataFrame({"late": late, "p": score}), label="late", score="p", method="temperature")
+    >>> found
+    <CalibrationMap: temperature, from 20 rows; .table, .apply(data), .save(path)>
+    >>> found.apply(pl.DataFrame({"p": [0.2, 0.5, 0.8]}))
+    shape: (3, 2)
+    ┌─────┬──────────────┐
+    │ p   ┆ p_calibrated │
+    │ --- ┆ ---          │
+    │ f64 ┆ f64          │
+    ╞═════╪══════════════╡
+    │ 0.2 ┆ 0.1          │
+    │ 0.5 ┆ 0.5          │
+    │ 0.8 ┆ 0.9          │
+    └─────┴──────────────┘
+    """
+    roles = Roles.from_arguments(
+        label=label,
+        score=score,
+        by=by,
+        weight=weight,
+        positive=positive,
+        link=link,
+        invalid=invalid,
+        weight_kind=weight_kind,
+        classes=classes,
+    )
+    if roles.several:
+        msg = (
+            f"fit takes the scores of one model; score= names {len(roles.scores)}. Fit each, with a score= of its own."
+        )
+        raise ArgumentError(msg)
+    chosen = _method(method, several=roles.multiclass)
+    given = dict(locals())
+    used = {name: given[name] for name in chosen.options}
+    _check_unused(method, chosen, {name: given[name] for name in _OF_METHODS})
+    check_floor(floor)
+    _check_options(**used)
+    found, counts = _fitted(
+        data,
+        roles,
+        method,
+        _pooling(pooling, method, chosen),
+        FitOptions(
+            floor=floor,
+            target_smoothing=target_smoothing,
+            parameters=parameters,
+            on=on,
+            interpolation=interpolation,
+            centred=centred,
+            epsilon=epsilon,
+            choice=BinChoice.from_arguments(bins, strategy=strategy, closed=closed),
+            laplace=laplace,
+        ),
+        ClassOptions(
+            floor=floor,
+            target_smoothing=target_smoothing,
+            off_diagonal=off_diagonal,
+            intercept=intercept,
+            normalised=normalised,
+            reference_row=reference_row,
+            kind=kind,
+        ),
+        engine=engine,
+    )
+    return CalibrationMap(
+        method=method,
+        options=used,
+        label=label,
+        scores=roles.scores,
+        classes=roles.classes,
+        vector=roles.vector,
+        by=found.segments.by,
+        pooling=found.pooling,
+        link=link,
+        floor=floor,
+        n=counts.n,
+        n_missing=counts.n_missing,
+        n_invalid=counts.n_invalid,
+        low=counts.low,
+        high=counts.high,
+        notes=found.notes,
+        mark=counts.mark,
+        form=found.form,
+        segments=found.segments,
+        _native=head_of(data),
+    )
+
+
+def _method(name: Any, *, several: bool) -> Method | ClassMethod:
+    """Return the method of a name, for scores of one class or of several."""
+    if not several:
+        check_choice("method", name, METHODS)
+        return METHODS[name]
+    allowed = [*CLASS_METHODS, *(f"{_ONE_VERSUS_REST}{one}" for one in METHODS if one != "identity")]
+    if name in METHODS and name not in CLASS_METHODS:
+        msg = f"method={name!r} is for one score a row; for several classes take 'ovr_{name}', or one of {allowed}."
+        raise ArgumentError(msg)
+    check_choice("method", name, allowed)
+    return CLASS_METHODS[name] if name in CLASS_METHODS else METHODS[name.removeprefix(_ONE_VERSUS_REST)]
+
+
+def _pooling(asked: Any, name: str, method: Method | ClassMethod) -> Pooling:
+    """Return how segments are pooled: partially where the method can, unless something else is asked for."""
+    pools = isinstance(method, Method) and method.pool is not None
+    if asked is not None:
+        check_choice("pooling", asked, get_args(Pooling))
+    if name == "identity" and asked != "partial":  # the same in all segments
+        return "complete"
+    if asked is None:
+        return "partial" if pools else "none"
+    if asked == "partial" and not pools:
+        able = [f"{one!r}" for one, each in METHODS.items() if each.pool is not None]
+        msg = f"method={name!r} has no partial pooling; pass pooling='none' or 'complete', or take {', '.join(able)}."
+        raise ArgumentError(msg)
+    pooling: Pooling = asked
+    return pooling
+
+
+def _check_unused(name: str, method: Method | ClassMethod, given: Mapping[str, Any]) -> None:
+    """Raise if an argument differs from its default and the method does not take it."""
+    for argument, value in given.items():
+        default = inspect.signature(fit).parameters[argument].default
+        if argument in method.options or (type(value) is type(default) and value == default):
+            continue
+        takes = f" It takes {', '.join(method.options)}." if method.options else ""
+        msg = f"{argument}= is not used with method={name!r}; leave it out, got {value!r}.{takes}"
+        raise ArgumentError(msg)
+
+
+def _check_options(**given: Any) -> None:
+    """Raise unless the arguments of a method have values that it knows."""
+    choices = {"parameters": get_args(Free), "on": ("logit", "score"), "interpolation": ("linear", "step")}
+    choices["kind"] = get_args(Kind)
+    for name in choices.keys() & given.keys():
+        check_choice(name, given[name], choices[name])
+    _check_smoothing(given.get("target_smoothing", False))
+    epsilon = given.get("epsilon")
+    if epsilon is not None and not (is_real(epsilon) and 0.0 < epsilon < 0.5):
+        msg = f"epsilon must lie between 0 and 0.5, or be None for no clipping; got {epsilon!r}."
+        raise ArgumentError(msg)
+    for name in ("laplace", "off_diagonal", "intercept"):
+        if name in given and not (is_real(given[name]) and 0.0 <= given[name] < float("inf")):
+            msg = f"{name} must be a number of 0 or more; got {given[name]!r}."
+            raise ArgumentError(msg)
+    for name in ("centred", "normalised", "reference_row"):
+        if name in given and not isinstance(given[name], bool):
+            msg = f"{name} must be True or False; got {given[name]!r}."
+            raise ArgumentError(msg)
+    if given.get("centred") and given.get("interpolation") == "step":
+        msg = "centred=True joins blocks by straight lines; leave interpolation='step' out."
+        raise ArgumentError(msg)
+
+
+def _check_smoothing(smoothing: Any) -> None:
+    if not isinstance(smoothing, bool) and not (is_real(smoothing) and 0.0 < smoothing < 1.0):
+        msg = f"target_smoothing must be True (Platt's targets), False, or a share between 0 and 1; got {smoothing!r}."
+        raise ArgumentError(msg)
+
+
+def _fitted(
+    data: Any,
+    roles: Roles,
+    method: str,
+    pooling: Pooling,
+    options: FitOptions,
+    class_options: ClassOptions,
+    *,
+    engine: Any,
+) -> tuple[Fitted, Counts]:
+    if not roles.multiclass:
+        bins = options.choice.fixed if method == "histogram" else None
+        table = open_table(data, roles, reserved=RESERVED, view="second" if roles.classes else "score", bins=bins)
+        counts, scores = read_scores(table, engine=engine)
+        return fitted_scores(scores[0], METHODS[method], options, pooling), counts
+    if method in CLASS_METHODS:
+        counts, rows = read_vectors(open_table(data, roles, reserved=RESERVED, view="vectors"), engine=engine)
+        _check_rows(counts, roles, CLASS_METHODS[method], class_options)
+        return fitted_vectors(rows, CLASS_METHODS[method], class_options, pooling), counts
+    counts, scores = read_scores(open_table(data, roles, reserved=RESERVED, view="classwise"), engine=engine)
+    binary = METHODS[method.removeprefix(_ONE_VERSUS_REST)]
+    return fitted_classes(scores, roles.classes, binary, options, pooling), counts
+
+
+def _check_rows(counts: Counts, roles: Roles, method: ClassMethod, options: ClassOptions) -> None:
+    fewest = method.fewest(len(roles.classes), options)
+    if counts.n < fewest:
+        penalty = " or off_diagonal= above 0" if "off_diagonal" in method.options else ""
+        msg = (
+            f"method={method.name!r} of {len(roles.classes)} classes has {fewest} parameters, and the table "
+            f"{counts.n} rows. Give it more rows, take method='temperature' or 'structured'{penalty}."
+        )
+        raise ArgumentError(msg)

@@ -1,0 +1,117 @@
+"""Maps applied to tables, on whatever engine they are: the table comes back with the calibrated column added."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+
+from calframe._columns import exact_column
+from calframe._errors import ArgumentError
+from calframe._maps._forms import OneVersusRest, Pair, Softmax
+from calframe._maps._inputs import (
+    check_names,
+    check_scores,
+    check_types,
+    pandas_rows,
+    score_matrix,
+    shares_of,
+    used_columns,
+)
+from calframe._maps._map import CalibrationMap
+from calframe._maps._segments import Finder
+from calframe._maps._values import Scores, of_curve, of_each_class, of_softmax
+from calframe._source import opened
+from calframe._typing import Floats, Ints
+
+_ROWS = 2**15  # worked out at once: their temporaries stay in the cache
+_MADE = "_cf_made"
+
+
+def applied(data: Any, the_map: CalibrationMap, *, name: str) -> Any:
+    """Return a table with what the map makes of its scores."""
+    frame = opened(data)
+    names = new_columns(the_map, name)
+    check_names(the_map, names, [str(column) for column in frame.collect_schema().names()])
+    if frame.implementation.is_duckdb():
+        from calframe._maps._duckdb import applied_to_relation  # noqa: PLC0415  the SQL generator loads only for it
+
+        return applied_to_relation(data, frame.collect_schema(), the_map, name=name)
+    if isinstance(data, pl.DataFrame):
+        return data.with_columns(made(the_map, data.select(_used(the_map)), name=name).get_columns())
+    if isinstance(data, pl.LazyFrame):
+        check_types(the_map, frame.collect_schema())
+        return data.with_columns(column(the_map, name=name).alias(_MADE)).unnest(_MADE)
+    if isinstance(data, pd.DataFrame):
+        found = made(the_map, pandas_rows(data, the_map), name=name)
+        return data.assign(**{new: found[new].to_numpy() for new in names})
+    if nw.dependencies.is_pyarrow_table(data):
+        found = made(the_map, pl.DataFrame(pl.from_arrow(data.select(list(used_columns(the_map))))), name=name)
+        for new in names:
+            data = data.append_column(new, found[new].to_arrow())
+        return data
+    msg = (
+        f"a map is applied to a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table or a DuckDB relation; "
+        f"got {type(data).__name__}. For other engines .to_sql(dialect) writes the query."
+    )
+    raise ArgumentError(msg)
+
+
+def new_columns(the_map: CalibrationMap, name: str) -> list[str]:
+    """Return the names of the columns that a map adds."""
+    if isinstance(the_map.form, Softmax | OneVersusRest):
+        return [f"{name}_{one}" for one in the_map.classes]
+    return [name, f"{name}_low", f"{name}_high"] if isinstance(the_map.form, Pair) else [name]
+
+
+def column(the_map: CalibrationMap, *, name: str, score: pl.Expr | None = None) -> pl.Expr:
+    """Return the columns that a map adds as an expression, a struct of them; `score` is read in place of its own."""
+    finder = the_map.segments.finder()
+    used = _used(the_map) if score is None else [*map(exact_column, the_map.by), score.alias(the_map.scores[0])]
+    return pl.struct(used).map_batches(
+        lambda batch: made(the_map, batch.struct.unnest(), name=name, finder=finder).to_struct(),
+        return_dtype=pl.Struct(dict.fromkeys(new_columns(the_map, name), pl.Float64())),
+        is_elementwise=True,
+    )
+
+
+def made(the_map: CalibrationMap, rows: pl.DataFrame, *, name: str, finder: Finder | None = None) -> pl.DataFrame:
+    """Return the columns that a map adds to rows, which have the columns that it reads."""
+    schema = nw.from_native(rows).schema
+    check_types(the_map, schema)
+    scores = score_matrix(the_map, rows)
+    check_scores(the_map, scores, schema)
+    code = (finder or the_map.segments.finder()).codes(rows)
+    names = new_columns(the_map, name)
+    out = np.empty((len(names), rows.height))
+
+    def fill(begin: int) -> None:
+        here = slice(begin, begin + _ROWS)
+        out[:, here] = _calibrated(the_map, scores[here], code[here])
+
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        list(pool.map(fill, range(0, rows.height, _ROWS)))
+    return pl.DataFrame(
+        [pl.Series(new, values, nan_to_null=True) for new, values in zip(names, out, strict=True)],
+    )
+
+
+def _calibrated(the_map: CalibrationMap, scores: Floats, code: Ints) -> Any:
+    """Return the values of the new columns, one after the other."""
+    form, floor, is_logit = the_map.form, the_map.floor, the_map.link == "logit"
+    if isinstance(form, Softmax):
+        return of_softmax(form, shares_of(the_map, scores), code, floor).T
+    if isinstance(form, OneVersusRest):
+        return of_each_class(form, shares_of(the_map, scores), code, floor).T
+    one = scores[:, -1]
+    if is_logit and scores.shape[1] == 2:
+        one = one - scores[:, 0]
+    return of_curve(form, Scores(values=one, is_logit=is_logit, floor=floor, code=code))
+
+
+def _used(the_map: CalibrationMap) -> list[pl.Expr]:
+    return [exact_column(name) for name in used_columns(the_map)]

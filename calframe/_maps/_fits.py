@@ -1,0 +1,208 @@
+"""From what a table holds to a map: the pooled curve, those of the segments, and what each segment takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from calframe._fitting._fitted import Outcome
+from calframe._kernels._tally import Tally
+from calframe._maps._class_methods import ClassMethod, ClassOptions
+from calframe._maps._forms import Curve, Form, OneVersusRest
+from calframe._maps._methods import FitOptions, Method, Sample, identity
+from calframe._maps._reading import Named, Rows, Scores
+from calframe._maps._segments import Segments
+from calframe._typing import Bools, Ints
+
+Pooling: TypeAlias = Literal["none", "partial", "complete"]
+
+FEWEST = 5  # segments from which on their spread can be told
+_NOTES = {
+    Outcome.SEPARABLE: "scores separate the classes, so that no finite fit exists",
+    Outcome.ONE_CLASS: "only one class",
+    Outcome.ONE_SCORE: "only one score",
+    Outcome.FEW: "fewer rows than parameters",
+}
+_BOUND = "held at a bound: beyond it the map would fall somewhere as scores rise"
+_POOLED = "takes the pooled map"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fitted:
+    """A fitted form with its segments.
+
+    Attributes
+    ----------
+    form : Form
+        The pooled map, and those of the segments that have one of their own.
+    segments : Segments
+        The segments.
+    pooling : {"none", "partial", "complete"}
+        What was done.
+    notes : tuple of str
+        What is to be said of the whole.
+    """
+
+    form: Form
+    segments: Segments
+    pooling: Pooling
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Curves:
+    """The pooled map, those of the segments read, how their fits went, and which of them can be used."""
+
+    pooled: Any
+    own: Any
+    outcome: Ints
+    usable: Bools
+
+
+def fitted_scores(scores: Scores, method: Method, options: FitOptions, pooling: Pooling) -> Fitted:
+    """Fit the map of a table with one score a row."""
+    pooling, notes = _possible(scores.named, pooling)
+    whole, said = _pooled_curve(scores, method, options)
+    notes += said
+    if pooling == "complete":
+        return Fitted(form=whole, segments=Segments.none(), pooling=pooling, notes=notes)
+    found = _curves(scores, method, options, pooling, whole)
+    kept = np.flatnonzero(found.usable)
+    form = found.pooled.and_also(found.own.only(kept)) if len(kept) else found.pooled
+    return Fitted(form=form, segments=_segments(scores.named, found), pooling=pooling, notes=notes)
+
+
+def fitted_classes(
+    scores: tuple[Scores, ...], classes: tuple[Any, ...], method: Method, options: FitOptions, pooling: Pooling
+) -> Fitted:
+    """Fit a binary map for each class against the rest."""
+    pooling, notes = _possible(scores[0].named, pooling)
+    scores = tuple(replace(one, logits=one.tally) for one in scores)  # a map is applied to the share of each class
+    forms, parts = [], []
+    for name, one in zip(classes, scores, strict=True):
+        whole, said = _pooled_curve(one, method, options)
+        notes += tuple(f"class {name!r}: {text}" for text in said)
+        if pooling == "complete":
+            forms.append(whole)
+            continue
+        found = _curves(one, method, options, pooling, whole)
+        both = found.pooled.and_also(found.own) if found.usable.any() else found.pooled
+        forms.append(both.only(np.append(0, np.where(found.usable, np.arange(1, len(found.usable) + 1), 0))))
+        parts.append(found)
+    form = OneVersusRest(classes=tuple(forms))
+    if pooling == "complete":
+        return Fitted(form=form, segments=Segments.none(), pooling=pooling, notes=notes)
+    segments = _segments(scores[0].named, replace(parts[0], usable=np.ones_like(parts[0].usable)))
+    texts = [list[str]() for _ in segments.note]
+    for name, one, part in zip(classes, scores, parts, strict=True):
+        for i, text in enumerate(_segments(one.named, part).note):
+            if text is not None:
+                texts[i].append(f"class {name!r}: {text}")
+    return Fitted(
+        form=form,
+        segments=replace(segments, note=tuple("; ".join(text) or None for text in texts)),
+        pooling=pooling,
+        notes=notes,
+    )
+
+
+def fitted_vectors(rows: Rows, method: ClassMethod, options: ClassOptions, pooling: Pooling) -> Fitted:
+    """Fit a map of whole score vectors."""
+    pooling, notes = _possible(rows.named, pooling)
+    together = replace(rows.vectors, starts=np.zeros(1, dtype=np.int64))
+    whole, outcome = method.fit(together, options)
+    first = Outcome(int(outcome[0]))
+    if first == Outcome.BOUND:
+        notes += (_BOUND,)
+    elif first != Outcome.FINE:
+        notes += (f"all rows together: {_NOTES[first]}; {method.without}",)
+    if pooling == "complete":
+        return Fitted(form=whole, segments=Segments.none(), pooling=pooling, notes=notes)
+    there = np.zeros(len(rows.vectors), dtype=bool)
+    there[rows.named.read] = True
+    own, outcome = method.fit_own(rows.vectors.only(there), options)
+    usable = np.isin(outcome, (Outcome.FINE, Outcome.BOUND))
+    kept = np.flatnonzero(usable)
+    found = _Curves(pooled=whole, own=own, outcome=outcome, usable=usable)
+    form = whole.and_also(own.only(kept)) if len(kept) else whole
+    return Fitted(form=form, segments=_segments(rows.named, found), pooling=pooling, notes=notes)
+
+
+def _possible(named: Named, pooling: Pooling) -> tuple[Pooling, tuple[str, ...]]:
+    """Return the pooling that there are segments for, and what is to be said of that."""
+    if not named.keys or pooling == "complete":
+        return "complete", ()
+    known = len(named.read)
+    if pooling == "partial" and known < FEWEST:
+        has = f"{known} segment{'s have' if known != 1 else ' has'} rows"
+        return "complete", (f"partial pooling needs {FEWEST} segments or more; {has}, so all take the pooled map",)
+    return pooling, ()
+
+
+def _sample(scores: Scores, method: Method) -> tuple[Tally, bool]:
+    by_logit = method.reads == "logit" and scores.logits is not scores.tally
+    return (scores.logits if by_logit else scores.tally), by_logit
+
+
+def _pooled_curve(scores: Scores, method: Method, options: FitOptions) -> tuple[Curve, tuple[str, ...]]:
+    """Return the curve of all rows; without a finite fit it leaves scores as they are."""
+    tally, is_logit = _sample(scores, method)
+    curve, outcome = method.fit(Sample(tally=tally.as_one(), is_logit=is_logit), options)
+    found = Outcome(int(outcome[0]))
+    if found == Outcome.FINE:
+        return curve, ()
+    if found == Outcome.BOUND:
+        return curve, (_BOUND,)
+    if method.always:
+        return curve, (f"all rows together: {_NOTES[found]}",)
+    return identity(1), (f"all rows together: {_NOTES[found]}; scores are left as they are",)
+
+
+def _curves(scores: Scores, method: Method, options: FitOptions, pooling: Pooling, whole: Curve) -> _Curves:
+    """Fit the segments."""
+    tally, is_logit = _sample(scores, method)
+    there = np.zeros(len(tally), dtype=bool)
+    there[scores.named.read] = True
+    sample = Sample(tally=tally.only(there), is_logit=is_logit)
+    if pooling == "partial" and method.pool is not None:
+        own, outcome, pooled = method.pool(sample, options)
+        whole, usable = whole if pooled is None else pooled, np.isin(outcome, (Outcome.FINE, Outcome.BOUND))
+    else:
+        own, outcome = method.fit(sample, options)
+        usable = np.isin(outcome, [int(each) for each in method.usable])
+    if getattr(own, "features", None) != getattr(whole, "features", None):  # then no segment has a fit, either
+        usable = np.zeros_like(usable)
+    return _Curves(pooled=whole, own=own, outcome=outcome, usable=usable)
+
+
+def _segments(named: Named, found: _Curves) -> Segments:
+    """Return the segments; those without a map of their own take the pooled one."""
+    kept = np.flatnonzero(found.usable)
+    curve = np.zeros(len(found.usable) + 1, dtype=np.int64)
+    curve[kept] = np.arange(1, len(kept) + 1)
+    texts = [
+        _note(Outcome(int(one)), has_curve=bool(usable))
+        for one, usable in zip(found.outcome, found.usable, strict=True)
+    ]
+    texts.append(f"no usable rows: {_POOLED}")
+    order = np.full(int(named.place.max(initial=-1)) + 1, -1)
+    order[np.sort(named.read)] = np.arange(len(named.read))
+    at = np.where(named.place >= 0, order[named.place], -1)
+    return Segments(
+        keys=named.keys,
+        curve=curve[at],
+        n=named.n,
+        low=named.low,
+        high=named.high,
+        note=tuple(texts[i] for i in at),
+    )
+
+
+def _note(outcome: Outcome, *, has_curve: bool) -> str | None:
+    if outcome == Outcome.BOUND:
+        return _BOUND
+    if outcome == Outcome.FINE:
+        return None if has_curve else _POOLED
+    return _NOTES[outcome] + ("" if has_curve else f": {_POOLED}")

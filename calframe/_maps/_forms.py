@@ -1,0 +1,296 @@
+"""Forms: what a map does to a score, with the parameters of each of its curves in flat arrays.
+
+A map has one curve or many; the first is the pooled one, and each row is told by a code which one it takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+
+from calframe._kernels._binned import ranges, sizes_of, starts_of
+from calframe._typing import Floats, Ints
+
+Feature: TypeAlias = Literal["logit", "score", "log", "log_rest", "curve", "one"]
+Side: TypeAlias = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Points:
+    """Curves of straight lines between points, constant outside them.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_curves,)
+        The first point of each curve; every curve has one.
+    x, y : ndarray of float64
+        The points, ascending in x. Two points at one x are a step.
+    side : {"right", "left"}
+        On which side of a step its own x lies: "right" takes the later point.
+    """
+
+    starts: Ints
+    x: Floats
+    y: Floats
+    side: Side = "right"
+
+    def __len__(self) -> int:
+        """Return the number of curves."""
+        return len(self.starts)
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of points of each curve."""
+        return sizes_of(self.starts, len(self.x))
+
+    def only(self, keep: Ints) -> Self:
+        """Return some of the curves, in the order given."""
+        sizes = self.sizes[keep]
+        at = ranges(self.starts[keep], sizes)
+        return type(self)(starts=starts_of(sizes), x=self.x[at], y=self.y[at], side=self.side)
+
+    def and_also(self, other: Self) -> Self:
+        """Return these curves and those of another."""
+        return type(self)(
+            starts=np.append(self.starts, other.starts + len(self.x)),
+            x=np.append(self.x, other.x),
+            y=np.append(self.y, other.y),
+            side=self.side,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Linear:
+    """Curves ``P = expit(sum_j c_j feature_j)``; without features ``P`` is the score itself.
+
+    Attributes
+    ----------
+    features : tuple of str
+        logit is ``ln p - ln(1 - p)``, score the score as it is, log ``ln p``, log_rest ``-ln(1 - p)``, curve the value
+        of `base` at the logit, one the constant.
+    names : tuple of str
+        How the parameters are called; "temperature" is 1 / c.
+    values : ndarray of shape (n_parameters, n_curves)
+        The parameters.
+    errors : ndarray of shape (n_parameters, n_curves)
+        Their standard errors, or the standard deviations that partial pooling leaves; NaN where there is none.
+    base : Points, optional
+        One curve of logits, for the feature of that name.
+    """
+
+    features: tuple[Feature, ...]
+    names: tuple[str, ...]
+    values: Floats
+    errors: Floats
+    base: Points | None = None
+
+    def __len__(self) -> int:
+        """Return the number of curves."""
+        return int(self.values.shape[1])
+
+    def coefficients(self) -> Floats:
+        """Return the c_j of each curve."""
+        return 1.0 / self.values if self.names == ("temperature",) else self.values
+
+    def only(self, keep: Ints) -> Self:
+        """Return some of the curves, in the order given."""
+        return self._with(self.values[:, keep], self.errors[:, keep])
+
+    def and_also(self, other: Self) -> Self:
+        """Return these curves and those of another."""
+        return self._with(np.hstack([self.values, other.values]), np.hstack([self.errors, other.errors]))
+
+    def _with(self, values: Floats, errors: Floats) -> Self:
+        return type(self)(features=self.features, names=self.names, values=values, errors=errors, base=self.base)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spline:
+    """Curves ``P = expit(f(logit))`` with a natural cubic spline f, straight outside its knots.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_curves,)
+        The first knot of each curve; every curve has two.
+    x, y, bend : ndarray of float64
+        Knots, ascending; values of f there, and its second derivatives.
+    """
+
+    starts: Ints
+    x: Floats
+    y: Floats
+    bend: Floats
+
+    def __len__(self) -> int:
+        """Return the number of curves."""
+        return len(self.starts)
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of knots of each curve."""
+        return sizes_of(self.starts, len(self.x))
+
+    def only(self, keep: Ints) -> Self:
+        """Return some of the curves, in the order given."""
+        sizes = self.sizes[keep]
+        at = ranges(self.starts[keep], sizes)
+        return type(self)(starts=starts_of(sizes), x=self.x[at], y=self.y[at], bend=self.bend[at])
+
+    def and_also(self, other: Self) -> Self:
+        """Return these curves and those of another."""
+        return type(self)(
+            starts=np.append(self.starts, other.starts + len(self.x)),
+            x=np.append(self.x, other.x),
+            y=np.append(self.y, other.y),
+            bend=np.append(self.bend, other.bend),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pair:
+    """Two steps of each score, ``low`` and ``high``, and what lies between: ``P = high / (1 - low + high)``."""
+
+    low: Points
+    high: Points
+
+    def __len__(self) -> int:
+        """Return the number of curves."""
+        return len(self.low)
+
+    def only(self, keep: Ints) -> Self:
+        """Return some of the curves, in the order given."""
+        return type(self)(low=self.low.only(keep), high=self.high.only(keep))
+
+    def and_also(self, other: Self) -> Self:
+        """Return these curves and those of another."""
+        return type(self)(low=self.low.and_also(other.low), high=self.high.and_also(other.high))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Softmax:
+    """Maps ``P = softmax(W ln q + b)`` of K classes; q is p, or ``(1 - u) softmax(ln p / c) + u / K``.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_maps, n_classes, n_classes)
+        W.
+    shift : ndarray of shape (n_maps, n_classes)
+        b.
+    temperature : ndarray of shape (n_maps,), optional
+        T, where ``W = 1 / T`` on the diagonal is all there is.
+    cooling, uniform : ndarray of shape (n_maps,), optional
+        c and u.
+    """
+
+    weight: Floats
+    shift: Floats
+    temperature: Floats | None = None
+    cooling: Floats | None = None
+    uniform: Floats | None = None
+
+    def __len__(self) -> int:
+        """Return the number of maps."""
+        return len(self.weight)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether every map leaves its vectors as they are."""
+        plain = self.temperature is None and self.cooling is None and not self.shift.any()
+        return plain and bool((self.weight == np.eye(self.weight.shape[1])).all())
+
+    def only(self, keep: Ints) -> Self:
+        """Return some of the maps, in the order given."""
+        parts = {name: getattr(self, name) for name in _PARTS}
+        kept: dict[str, Any] = {name: None if values is None else values[keep] for name, values in parts.items()}
+        return type(self)(**kept)
+
+    def and_also(self, other: Self) -> Self:
+        """Return these maps and those of another."""
+        both: dict[str, Any] = {name: _after(getattr(self, name), getattr(other, name)) for name in _PARTS}
+        return type(self)(**both)
+
+
+_PARTS = ("weight", "shift", "temperature", "cooling", "uniform")
+
+
+def _after(values: Floats | None, more: Floats | None) -> Floats | None:
+    return None if values is None or more is None else np.concatenate([values, more])
+
+
+Curve: TypeAlias = Points | Linear | Spline | Pair
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OneVersusRest:
+    """A binary map for each class, whose values are divided by their sum; if all are 0 the classes are equal."""
+
+    classes: tuple[Curve, ...]
+
+    def __len__(self) -> int:
+        """Return the number of maps."""
+        return len(self.classes[0])
+
+    def only(self, keep: Ints) -> Self:
+        """Return some of the maps, in the order given."""
+        return type(self)(classes=tuple(one.only(keep) for one in self.classes))
+
+    def and_also(self, other: Self) -> Self:
+        """Return these maps and those of another."""
+        pairs: Any = zip(self.classes, other.classes, strict=True)
+        return type(self)(classes=tuple(one.and_also(more) for one, more in pairs))
+
+
+Form: TypeAlias = Curve | Softmax | OneVersusRest
+
+_KINDS: dict[str, type[Any]] = {
+    "points": Points,
+    "linear": Linear,
+    "spline": Spline,
+    "pair": Pair,
+    "softmax": Softmax,
+    "one_versus_rest": OneVersusRest,
+}
+
+
+def to_record(form: Form) -> dict[str, Any]:
+    """Return a form as JSON-ready data; floats keep every digit, NaN is null."""
+    kind = next(name for name, made in _KINDS.items() if isinstance(form, made))
+    return {"form": kind} | {field.name: _plain(getattr(form, field.name)) for field in fields(form)}
+
+
+def from_record(record: dict[str, Any]) -> Form:
+    """Return the form of a record that `to_record` made."""
+    kind = _KINDS[record["form"]]
+    form: Form = kind(**{field.name: _made(field.name, record[field.name]) for field in fields(kind)})
+    return form
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        plain = value.astype(object)
+        plain[value != value] = None  # NaN  # noqa: PLR0124
+        return plain.tolist()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Points | Linear | Spline | Pair):
+        return to_record(value)
+    return value
+
+
+def _made(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return from_record(value)
+    if name == "classes":
+        return tuple(from_record(item) for item in value)
+    if name in ("features", "names"):
+        return tuple(value)
+    if value == [] and name in ("values", "errors"):  # of the one curve that has no parameters, the identity
+        return np.zeros((0, 1))
+    if isinstance(value, list):
+        return np.array(value, dtype=np.int64 if name == "starts" else np.float64)
+    if name == "side" and value not in get_args(Side):
+        msg = f"side must be one of {get_args(Side)}; got {value!r}"
+        raise ValueError(msg)
+    return value
