@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import polars as pl
 
 from calframe._classes import ClassRule, class_column, posterior_column
-from calframe._errors import LabelError, ScoreError
+from calframe._errors import LabelError, ScoreError, counted
 from calframe._rows import wrong_posterior, wrong_vector
 from calframe._table import LARGEST_LOGIT, Table
 
@@ -42,7 +42,7 @@ def check_posterior(table: Table) -> None:
     if count:
         low = shown.get_column(names[0]).to_list()[0]
         name = table.roles.posterior[0]
-        msg = f"posterior column {name!r} must lie in [0, 1]; {_rows(count)} outside, such as {low:g}. {_MEND}"
+        msg = f"posterior column {name!r} must lie in [0, 1]; {counted(count)} outside, such as {low:g}. {_MEND}"
         raise ScoreError(msg)
 
 
@@ -67,11 +67,11 @@ def _lengths(table: Table, classes: ClassRule) -> None:
     count = _count(table, table.raw.filter(nw.col("_cf_odd").fill_null(value=False)))
     if count:
         names = ", ".join(map(repr, table.roles.scores[:_SHOWN])) + (", …" if len(table.roles.scores) > _SHOWN else "")
-        msg = f"score {names} has {_rows(count)} without {len(classes)} numbers, one a class. {_MEND}"
+        msg = f"score {names} has {counted(count)} without {len(classes)} numbers, one a class. {_MEND}"
         if table.roles.link == "logit":
             msg = (
                 f"the logits of a row must be {len(classes)} numbers, one a class, within ±{LARGEST_LOGIT:g} or -inf, "
-                f"but not all -inf; score {names} has {_rows(count)} where they are not. {_MEND}"
+                f"but not all -inf; score {names} has {counted(count)} where they are not. {_MEND}"
             )
         raise ScoreError(msg)
 
@@ -101,7 +101,7 @@ def _text(classes: ClassRule, count: int, vector: Sequence[float], what: str, to
     telling = sorted(pairs, key=lambda pair: (0.0 <= pair[1] <= 1.0, -pair[1]))  # those outside first, then the largest
     shown = telling[:_SHOWN] if len(pairs) > _SHOWN else pairs
     listed = ", ".join(f"{name!r}: {value:g}" for name, value in shown) + (", …" if len(pairs) > _SHOWN else "")
-    fail = f"{_rows(count)} {'does' if count == 1 else 'do'} not{place}"
+    fail = f"{counted(count)} {'does' if count == 1 else 'do'} not{place}"
     allowed = f"{tolerance:.2g}".replace("e-0", "e-")
     text = (
         f"the {what} of a row must lie in [0, 1] and add up to 1 within {allowed}; {fail}: {{{listed}}} adds up to "
@@ -126,10 +126,6 @@ def _numbered(table: Table) -> nw.LazyFrame[Any]:
 
 def _count(table: Table, rows: nw.LazyFrame[Any]) -> int:
     return int(table.collect(rows.select(nw.len().alias("k"))).get_column("k").to_list()[0])
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def _plain(value: Any) -> Any:

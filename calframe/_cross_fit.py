@@ -256,5 +256,4 @@ def _new_columns(arguments: Mapping[str, Any], name: Any) -> list[str]:
 def _check_new(names: list[str], available: Collection[str]) -> None:
     for name in names:
         if name in available:
-            msg = f"the table has a column {name!r} already; pass another name=, or drop that column."
-            raise ColumnClashError(msg)
+            raise ColumnClashError.from_existing(name)

@@ -15,6 +15,17 @@ _SHOWN_NAMES = 12  # enough to recognise a table by, short enough for a terminal
 _QUIET_PACKAGES = ("polars", "narwhals", "pandas", "calframe")
 
 
+def counted(count: int) -> str:
+    """Return a number of rows as errors tell it.
+
+    Examples
+    --------
+    >>> counted(1), counted(1200)
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
 class CalframeError(ValueError):
     """Input that calframe cannot work with; the message says what to do about it."""
 
@@ -65,6 +76,11 @@ class ColumnClashError(CalframeError):
         """Refuse columns whose names differ only by case: some engines read one for the other."""
         listed = " and ".join(map(repr, names))
         return cls(f"columns {listed} differ only by case, and some engines mix them up; rename one of them.")
+
+    @classmethod
+    def from_existing(cls, name: str) -> Self:
+        """Refuse a new column under the name of one that there is."""
+        return cls(f"the table has a column {name!r} already; pass another name=, or drop that column.")
 
     @classmethod
     def from_reserved(cls, name: str) -> Self:

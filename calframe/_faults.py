@@ -11,7 +11,7 @@ import numpy as np
 
 from calframe._binning import Bins
 from calframe._class_faults import check_classes, check_posterior
-from calframe._errors import CalframeError, ScoreError, SegmentError, WeightError
+from calframe._errors import CalframeError, ScoreError, SegmentError, WeightError, counted
 from calframe._label import MOST_VALUES, check_values
 from calframe._rows import FAULT, LARGEST_WEIGHT, SMALLEST_WEIGHT, outside_bins, wrong_weight
 from calframe._table import LARGEST_LOGIT, Table, extreme_logit, model_alias
@@ -110,22 +110,22 @@ def _scores(table: Table) -> None:
 
 def _negative_weight(name: str, rows: int, low: float, _: float) -> CalframeError:
     return WeightError(
-        f"weight column {name!r} has {_rows(rows)} with a negative weight, the lowest {low:g}; weights must be 0 or "
+        f"weight column {name!r} has {counted(rows)} with a negative weight, the lowest {low:g}; weights must be 0 or "
         "more. Correct those rows, or pass invalid='drop' to leave them out and count them."
     )
 
 
 def _infinite_weight(name: str, rows: int, *_: float) -> CalframeError:
     return WeightError(
-        f"weight column {name!r} has {_rows(rows)} with an infinite weight; weights must be finite, 0 or more. Correct "
-        "those rows, or pass invalid='drop' to leave them out and count them."
+        f"weight column {name!r} has {counted(rows)} with an infinite weight; weights must be finite, 0 or more. "
+        "Correct those rows, or pass invalid='drop' to leave them out and count them."
     )
 
 
 def _extreme_weight(name: str, rows: int, low: float, high: float) -> CalframeError:
     return WeightError(
         f"weights other than 0 must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}; column {name!r} has "
-        f"{_rows(rows)} outside, from {low:g} to {high:g}. Only ratios of weights matter: divide them all by a "
+        f"{counted(rows)} outside, from {low:g} to {high:g}. Only ratios of weights matter: divide them all by a "
         "constant (their mean, say), or pass invalid='drop' to leave those rows out and count them."
     )
 
@@ -133,14 +133,14 @@ def _extreme_weight(name: str, rows: int, low: float, high: float) -> CalframeEr
 def _extreme_logit(name: str, rows: int, low: float, high: float) -> CalframeError:
     return ScoreError(
         f"logits must lie within ±{LARGEST_LOGIT:g}, or be infinite, which is certain; column {name!r} has "
-        f"{_rows(rows)} beyond, from {low:g} to {high:g}. Correct those rows, or pass invalid='drop' to leave them out "
-        "and count them."
+        f"{counted(rows)} beyond, from {low:g} to {high:g}. Correct those rows, or pass invalid='drop' to leave them "
+        "out and count them."
     )
 
 
 def _broken_weight(name: str, rows: int, low: float, _: float) -> CalframeError:
     return WeightError(
-        f"weight column {name!r} has {_rows(rows)} whose weight is no whole number, such as {_shown(low)}, and "
+        f"weight column {name!r} has {counted(rows)} whose weight is no whole number, such as {_shown(low)}, and "
         "weight_kind='frequency' counts rows. Use weight_kind='importance' for other weights."
     )
 
@@ -148,7 +148,7 @@ def _broken_weight(name: str, rows: int, low: float, _: float) -> CalframeError:
 def _broken_segment(name: str, rows: int, low: float, _: float) -> CalframeError:
     holds = "holds" if rows == 1 else "hold"
     return SegmentError(
-        f"segment column {name!r} is a float column with {_rows(rows)} that {holds} no whole number, such as "
+        f"segment column {name!r} is a float column with {counted(rows)} that {holds} no whole number, such as "
         f"{_shown(low)}; "
         "segments are text, whole numbers, bools, categories or dates. Cut it into ranges, or cast it to text."
     )
@@ -156,13 +156,14 @@ def _broken_segment(name: str, rows: int, low: float, _: float) -> CalframeError
 
 def _outside_text(name: str, bins: Bins, rows: int, low: float, high: float) -> CalframeError:
     return ScoreError(
-        f"score column {name!r} has {_rows(rows)} outside the bin edges {bins.edges[0]:g} to {bins.edges[-1]:g}, "
+        f"score column {name!r} has {counted(rows)} outside the bin edges {bins.edges[0]:g} to {bins.edges[-1]:g}, "
         f"from {_shown(low)} to {_shown(high)}. Give edges that cover them, for example from 0 to 1."
     )
 
 
 def _score_text(name: str, rows: int, low: float, high: float, *, all_of_them: bool) -> str:
-    text = f"score must lie in [0, 1]; column {name!r} has {_rows(rows)} outside, from {_shown(low)} to {_shown(high)}."
+    ends = f"from {_shown(low)} to {_shown(high)}"
+    text = f"score must lie in [0, 1]; column {name!r} has {counted(rows)} outside, {ends}."
     if low >= 0.0 and _LEAST_PERCENT <= high <= _PERCENT:
         return f"{text} It looks like percent: divide by 100."
     if low < -_ROUNDING and np.isfinite([low, high]).all():
@@ -178,10 +179,6 @@ def _shown(value: float) -> str:
     """Return a number as short as it can be without becoming another one."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def _ends(table: Table, rows: nw.LazyFrame[Any], column: str) -> tuple[int, float, float]:

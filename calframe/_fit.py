@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from calframe._binning import BinChoice
 from calframe._errors import ArgumentError
-from calframe._maps._class_methods import CLASS_METHODS, ClassMethod, ClassOptions, Kind
+from calframe._maps._class_methods import CLASS_METHODS, ClassMethod
+from calframe._maps._fit_options import FitOptions, Free, Interpolation, Kind, On, check_options
 from calframe._maps._fits import Fitted, Pooling, fitted_classes, fitted_scores, fitted_vectors
 from calframe._maps._map import CalibrationMap, head_of
-from calframe._maps._methods import METHODS, FitOptions, Free, Method
+from calframe._maps._methods import METHODS, Method
 from calframe._maps._reading import Counts, read_scores, read_vectors
 from calframe._maps._rows import RESERVED
-from calframe._options import check_choice, check_floor, is_real
+from calframe._options import check_choice, check_floor
 from calframe._roles import Roles, WeightKind
 from calframe._table import open_table
 from calframe._typing import Closed, Invalid, Link, Names, Strategy
@@ -43,8 +44,8 @@ def fit(
     floor: float = 1e-12,
     target_smoothing: bool | float = False,
     parameters: Free = "abm",
-    on: Literal["logit", "score"] = "logit",
-    interpolation: Literal["linear", "step"] = "linear",
+    on: On = "logit",
+    interpolation: Interpolation = "linear",
     centred: bool = False,
     epsilon: float | None = None,
     bins: int | Sequence[float] | str = 15,
@@ -244,7 +245,7 @@ def fit(
     used = {name: given[name] for name in chosen.options}
     _check_unused(method, chosen, {name: given[name] for name in _OF_METHODS})
     check_floor(floor)
-    _check_options(**used)
+    check_options(**used)
     found, counts = _fitted(
         data,
         roles,
@@ -260,10 +261,6 @@ def fit(
             epsilon=epsilon,
             choice=BinChoice.from_arguments(bins, strategy=strategy, closed=closed),
             laplace=laplace,
-        ),
-        ClassOptions(
-            floor=floor,
-            target_smoothing=target_smoothing,
             off_diagonal=off_diagonal,
             intercept=intercept,
             normalised=normalised,
@@ -337,45 +334,8 @@ def _check_unused(name: str, method: Method | ClassMethod, given: Mapping[str, A
         raise ArgumentError(msg)
 
 
-def _check_options(**given: Any) -> None:
-    """Raise unless the arguments of a method have values that it knows."""
-    choices = {"parameters": get_args(Free), "on": ("logit", "score"), "interpolation": ("linear", "step")}
-    choices["kind"] = get_args(Kind)
-    for name in choices.keys() & given.keys():
-        check_choice(name, given[name], choices[name])
-    _check_smoothing(given.get("target_smoothing", False))
-    epsilon = given.get("epsilon")
-    if epsilon is not None and not (is_real(epsilon) and 0.0 < epsilon < 0.5):
-        msg = f"epsilon must lie between 0 and 0.5, or be None for no clipping; got {epsilon!r}."
-        raise ArgumentError(msg)
-    for name in ("laplace", "off_diagonal", "intercept"):
-        if name in given and not (is_real(given[name]) and 0.0 <= given[name] < float("inf")):
-            msg = f"{name} must be a number of 0 or more; got {given[name]!r}."
-            raise ArgumentError(msg)
-    for name in ("centred", "normalised", "reference_row"):
-        if name in given and not isinstance(given[name], bool):
-            msg = f"{name} must be True or False; got {given[name]!r}."
-            raise ArgumentError(msg)
-    if given.get("centred") and given.get("interpolation") == "step":
-        msg = "centred=True joins blocks by straight lines; leave interpolation='step' out."
-        raise ArgumentError(msg)
-
-
-def _check_smoothing(smoothing: Any) -> None:
-    if not isinstance(smoothing, bool) and not (is_real(smoothing) and 0.0 < smoothing < 1.0):
-        msg = f"target_smoothing must be True (Platt's targets), False, or a share between 0 and 1; got {smoothing!r}."
-        raise ArgumentError(msg)
-
-
 def _fitted(
-    data: Any,
-    roles: Roles,
-    method: str,
-    pooling: Pooling,
-    options: FitOptions,
-    class_options: ClassOptions,
-    *,
-    engine: Any,
+    data: Any, roles: Roles, method: str, pooling: Pooling, options: FitOptions, *, engine: Any
 ) -> tuple[Fitted, Counts]:
     if not roles.multiclass:
         bins = options.choice.fixed if method == "histogram" else None
@@ -384,14 +344,14 @@ def _fitted(
         return fitted_scores(scores[0], METHODS[method], options, pooling), counts
     if method in CLASS_METHODS:
         counts, rows = read_vectors(open_table(data, roles, reserved=RESERVED, view="vectors"), engine=engine)
-        _check_rows(counts, roles, CLASS_METHODS[method], class_options)
-        return fitted_vectors(rows, CLASS_METHODS[method], class_options, pooling), counts
+        _check_rows(counts, roles, CLASS_METHODS[method], options)
+        return fitted_vectors(rows, CLASS_METHODS[method], options, pooling), counts
     counts, scores = read_scores(open_table(data, roles, reserved=RESERVED, view="classwise"), engine=engine)
     binary = METHODS[method.removeprefix(_ONE_VERSUS_REST)]
     return fitted_classes(scores, roles.classes, binary, options, pooling), counts
 
 
-def _check_rows(counts: Counts, roles: Roles, method: ClassMethod, options: ClassOptions) -> None:
+def _check_rows(counts: Counts, roles: Roles, method: ClassMethod, options: FitOptions) -> None:
     fewest = method.fewest(len(roles.classes), options)
     if counts.n < fewest:
         penalty = " or off_diagonal= above 0" if "off_diagonal" in method.options else ""

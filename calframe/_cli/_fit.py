@@ -18,9 +18,10 @@ from calframe._cli._terminal import emit, waiting
 from calframe._cli._text import label_value
 from calframe._fit import fit as compute
 from calframe._maps._class_methods import CLASS_METHODS
+from calframe._maps._fit_options import Free
 from calframe._maps._fits import Pooling
 from calframe._maps._map import CalibrationMap
-from calframe._maps._methods import METHODS, Free
+from calframe._maps._methods import METHODS
 
 _SUFFIXES = (".json",)
 _PLATT = "platt"

@@ -5,33 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from calframe._fitting import _dirichlet, _softmax, _structured
 from calframe._fitting._fitted import Outcome
 from calframe._kernels._vectors import Vectors
+from calframe._maps._fit_options import FitOptions, Kind
 from calframe._maps._forms import Softmax
 from calframe._typing import Floats, Ints
 
-Kind: TypeAlias = Literal["vector", "matrix"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassOptions:
-    """What a user may set about a fit of score vectors, whatever the method."""
-
-    floor: float
-    target_smoothing: bool | float
-    off_diagonal: float
-    intercept: float
-    normalised: bool
-    reference_row: bool
-    kind: Kind
-
-
-FitVectors: TypeAlias = Callable[[Vectors, ClassOptions], tuple[Softmax, Ints]]
+FitVectors: TypeAlias = Callable[[Vectors, FitOptions], tuple[Softmax, Ints]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +40,10 @@ class ClassMethod:
     name: str
     fit: FitVectors
     options: tuple[str, ...] = ()
-    fewest: Callable[[int, ClassOptions], int] = lambda _classes, _options: 1
+    fewest: Callable[[int, FitOptions], int] = lambda _classes, _options: 1
     without: str = "a tiny ridge towards the identity makes the map finite"
 
-    def fit_own(self, vectors: Vectors, options: ClassOptions) -> tuple[Softmax, Ints]:
+    def fit_own(self, vectors: Vectors, options: FitOptions) -> tuple[Softmax, Ints]:
         """Return the maps of segments; those with too few rows, by their outcome, have none of their own."""
         enough = vectors.sizes >= self.fewest(vectors.classes, options)
         found, outcome = self.fit(vectors.only(enough), options) if enough.any() else (None, np.zeros(0, np.int64))
@@ -82,22 +67,22 @@ def of_temperature(temperature: Floats, classes: int) -> Softmax:
     return Softmax(weight=weight, shift=np.zeros((len(temperature), classes)), temperature=temperature)
 
 
-def _identity(vectors: Vectors, _: ClassOptions) -> tuple[Softmax, Ints]:
+def _identity(vectors: Vectors, _: FitOptions) -> tuple[Softmax, Ints]:
     return identity(vectors.classes, len(vectors)), np.zeros(len(vectors), dtype=np.int64)
 
 
-def _temperature(vectors: Vectors, options: ClassOptions) -> tuple[Softmax, Ints]:
+def _temperature(vectors: Vectors, options: FitOptions) -> tuple[Softmax, Ints]:
     found = _softmax.temperature(vectors, floor=options.floor, smoothing=options.target_smoothing)
     values = np.where(np.isnan(found.values[0]), 1.0, found.values[0])
     return of_temperature(values, vectors.classes), found.outcome
 
 
-def _full(vectors: Vectors, options: ClassOptions, *, kind: Kind) -> tuple[Softmax, Ints]:
+def _full(vectors: Vectors, options: FitOptions, *, kind: Kind) -> tuple[Softmax, Ints]:
     solve = _softmax.vector if kind == "vector" else _softmax.matrix
     return _of_maps(solve(vectors, floor=options.floor, smoothing=options.target_smoothing))
 
 
-def _dirichlet_maps(vectors: Vectors, options: ClassOptions) -> tuple[Softmax, Ints]:
+def _dirichlet_maps(vectors: Vectors, options: FitOptions) -> tuple[Softmax, Ints]:
     found = _dirichlet.dirichlet(
         vectors,
         off_diagonal=options.off_diagonal,
@@ -110,7 +95,7 @@ def _dirichlet_maps(vectors: Vectors, options: ClassOptions) -> tuple[Softmax, I
     return _of_maps(found)
 
 
-def _structured_maps(vectors: Vectors, options: ClassOptions) -> tuple[Softmax, Ints]:
+def _structured_maps(vectors: Vectors, options: FitOptions) -> tuple[Softmax, Ints]:
     found = _structured.structured(vectors, kind=options.kind, floor=options.floor)
     maps, outcome = _of_maps(found.maps)
     form = Softmax(weight=maps.weight, shift=maps.shift, cooling=found.temperature, uniform=found.uniform)
@@ -121,7 +106,7 @@ def _of_maps(found: _softmax.SoftmaxMaps) -> tuple[Softmax, Ints]:
     return Softmax(weight=found.slopes, shift=found.intercepts), found.outcome
 
 
-def _fewest(classes: int, options: ClassOptions, *, kind: Kind) -> int:
+def _fewest(classes: int, options: FitOptions, *, kind: Kind) -> int:
     return _softmax.n_parameters(kind, classes) if options.off_diagonal == 0.0 else 1
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from calframe._fitting._fitted import Outcome
 from calframe._kernels._tally import Tally
-from calframe._maps._class_methods import ClassMethod, ClassOptions
+from calframe._maps._class_methods import ClassMethod
+from calframe._maps._fit_options import FitOptions
 from calframe._maps._forms import Curve, Form, OneVersusRest
-from calframe._maps._methods import FitOptions, Method, Sample, identity
+from calframe._maps._methods import Method, Sample, identity
 from calframe._maps._reading import Named, Rows, Scores
 from calframe._maps._segments import Segments
 from calframe._typing import Bools, Ints
@@ -108,7 +109,7 @@ def fitted_classes(
     )
 
 
-def fitted_vectors(rows: Rows, method: ClassMethod, options: ClassOptions, pooling: Pooling) -> Fitted:
+def fitted_vectors(rows: Rows, method: ClassMethod, options: FitOptions, pooling: Pooling) -> Fitted:
     """Fit a map of whole score vectors."""
     pooling, notes = _possible(rows.named, pooling)
     together = replace(rows.vectors, starts=np.zeros(1, dtype=np.int64))
@@ -149,7 +150,8 @@ def _sample(scores: Scores, method: Method) -> tuple[Tally, bool]:
 def _pooled_curve(scores: Scores, method: Method, options: FitOptions) -> tuple[Curve, tuple[str, ...]]:
     """Return the curve of all rows; without a finite fit it leaves scores as they are."""
     tally, is_logit = _sample(scores, method)
-    curve, outcome = method.fit(Sample(tally=tally.as_one(), is_logit=is_logit), options)
+    whole = scores.whole if tally is scores.tally else tally.as_one()
+    curve, outcome = method.fit(Sample(tally=whole, is_logit=is_logit), options)
     found = Outcome(int(outcome[0]))
     if found == Outcome.FINE:
         return curve, ()

@@ -5,7 +5,7 @@ A map has one curve or many; the first is the pooled one, and each row is told b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -18,23 +18,20 @@ Side: TypeAlias = Literal["left", "right"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Points:
-    """Curves of straight lines between points, constant outside them.
+class _Flat:
+    """Curves through points, those of one after those of another.
 
     Attributes
     ----------
     starts : ndarray of int64, shape (n_curves,)
         The first point of each curve; every curve has one.
     x, y : ndarray of float64
-        The points, ascending in x. Two points at one x are a step.
-    side : {"right", "left"}
-        On which side of a step its own x lies: "right" takes the later point.
+        The points, ascending in x.
     """
 
     starts: Ints
     x: Floats
     y: Floats
-    side: Side = "right"
 
     def __len__(self) -> int:
         """Return the number of curves."""
@@ -49,16 +46,30 @@ class Points:
         """Return some of the curves, in the order given."""
         sizes = self.sizes[keep]
         at = ranges(self.starts[keep], sizes)
-        return type(self)(starts=starts_of(sizes), x=self.x[at], y=self.y[at], side=self.side)
+        return replace(self, starts=starts_of(sizes), **{name: values[at] for name, values in self._columns().items()})
 
     def and_also(self, other: Self) -> Self:
         """Return these curves and those of another."""
-        return type(self)(
-            starts=np.append(self.starts, other.starts + len(self.x)),
-            x=np.append(self.x, other.x),
-            y=np.append(self.y, other.y),
-            side=self.side,
-        )
+        more = other._columns()
+        both = {name: np.append(values, more[name]) for name, values in self._columns().items()}
+        return replace(self, starts=np.append(self.starts, other.starts + len(self.x)), **both)
+
+    def _columns(self) -> dict[str, Floats]:
+        """Return what there is one of for each point."""
+        return {"x": self.x, "y": self.y}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Points(_Flat):
+    """Curves of straight lines between points, constant outside them. Two points at one x are a step.
+
+    Attributes
+    ----------
+    side : {"right", "left"}
+        On which side of a step its own x lies: "right" takes the later point.
+    """
+
+    side: Side = "right"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,45 +118,19 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Spline:
-    """Curves ``P = expit(f(logit))`` with a natural cubic spline f, straight outside its knots.
+class Spline(_Flat):
+    """Curves ``P = expit(f(logit))`` with a natural cubic spline f, straight outside its knots, of which it has two.
 
     Attributes
     ----------
-    starts : ndarray of int64, shape (n_curves,)
-        The first knot of each curve; every curve has two.
-    x, y, bend : ndarray of float64
-        Knots, ascending; values of f there, and its second derivatives.
+    bend : ndarray of float64
+        The second derivative of f at each knot.
     """
 
-    starts: Ints
-    x: Floats
-    y: Floats
     bend: Floats
 
-    def __len__(self) -> int:
-        """Return the number of curves."""
-        return len(self.starts)
-
-    @property
-    def sizes(self) -> Ints:
-        """The number of knots of each curve."""
-        return sizes_of(self.starts, len(self.x))
-
-    def only(self, keep: Ints) -> Self:
-        """Return some of the curves, in the order given."""
-        sizes = self.sizes[keep]
-        at = ranges(self.starts[keep], sizes)
-        return type(self)(starts=starts_of(sizes), x=self.x[at], y=self.y[at], bend=self.bend[at])
-
-    def and_also(self, other: Self) -> Self:
-        """Return these curves and those of another."""
-        return type(self)(
-            starts=np.append(self.starts, other.starts + len(self.x)),
-            x=np.append(self.x, other.x),
-            y=np.append(self.y, other.y),
-            bend=np.append(self.bend, other.bend),
-        )
+    def _columns(self) -> dict[str, Floats]:
+        return {"x": self.x, "y": self.y, "bend": self.bend}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

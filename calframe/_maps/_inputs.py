@@ -12,7 +12,7 @@ import polars as pl
 
 from calframe._classes import sum_tolerance
 from calframe._columns import part_types
-from calframe._errors import ColumnClashError, ColumnNotFoundError, ScoreError, SegmentError
+from calframe._errors import ColumnClashError, ColumnNotFoundError, ScoreError, SegmentError, counted
 from calframe._fitting._log_scores import softmax
 from calframe._maps._map import CalibrationMap
 from calframe._pandas import coded, pandas_ready
@@ -45,8 +45,7 @@ def check_names(the_map: CalibrationMap, names: list[str], available: list[str])
             raise ColumnNotFoundError.from_name(column, role=role, available=available, use=use)
     for name in names:
         if name in available:
-            msg = f"the table has a column {name!r} already; pass another name=, or drop that column."
-            raise ColumnClashError(msg)
+            raise ColumnClashError.from_existing(name)
 
 
 def check_types(the_map: CalibrationMap, schema: Mapping[str, Any]) -> None:
@@ -170,7 +169,7 @@ def _parts(column: pl.Series, the_map: CalibrationMap) -> list[pl.Series]:
     vectors = column.cast(pl.List(pl.Float64))
     wrong = int((vectors.list.len() != len(classes)).sum())
     if wrong:
-        msg = f"score column {column.name!r} has {_rows(wrong)} without {len(classes)} numbers, one a class. {_GIVE}"
+        msg = f"score column {column.name!r} has {counted(wrong)} without {len(classes)} numbers, one a class. {_GIVE}"
         raise ScoreError(msg)
     return [vectors.list.get(i) for i in range(len(classes))]
 
@@ -180,7 +179,7 @@ def _check_logits(the_map: CalibrationMap, scores: Floats) -> None:
     if extreme.any():
         msg = (
             f"the logits of a row must lie within ±{LARGEST_LOGIT:g} or be -inf, but not all -inf; {_names(the_map)} "
-            f"has {_rows(int(extreme.sum()))} where they do not. {_GIVE}"
+            f"has {counted(int(extreme.sum()))} where they do not. {_GIVE}"
         )
         raise ScoreError(msg)
 
@@ -188,7 +187,7 @@ def _check_logits(the_map: CalibrationMap, scores: Floats) -> None:
 def _outside(name: str, column: Floats, wrong: int) -> str:
     low, high = np.fmin.reduce(column), np.fmax.reduce(column)
     return (
-        f"scores must lie between 0 and 1; column {name!r} has {_rows(wrong)} outside, from {low:g} to {high:g}. "
+        f"scores must lie between 0 and 1; column {name!r} has {counted(wrong)} outside, from {low:g} to {high:g}. "
         "The map was fitted on probabilities: give it those of the same model."
     )
 
@@ -199,7 +198,7 @@ def _check_sums(the_map: CalibrationMap, scores: Floats, tolerance: float) -> No
     if len(wrong):
         msg = (
             f"the probabilities of a row must add up to 1 within {tolerance:.2g}; {_names(the_map)} has "
-            f"{_rows(len(wrong))} where they do not, from {wrong.min():.7g} to {wrong.max():.7g}. {_GIVE}"
+            f"{counted(len(wrong))} where they do not, from {wrong.min():.7g} to {wrong.max():.7g}. {_GIVE}"
         )
         raise ScoreError(msg)
 
@@ -210,7 +209,3 @@ def _names(the_map: CalibrationMap) -> str:
 
 def _name(the_map: CalibrationMap, place: int) -> str:
     return the_map.scores[0 if the_map.vector else place]
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"

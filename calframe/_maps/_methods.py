@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from calframe._binning import BinChoice
 from calframe._fitting import _beta, _linear, _pooled_curve, _pooling, _spline, _steps, _venn_abers
 from calframe._fitting._fitted import Knots, Outcome
 from calframe._fitting._fitted import Parameters as Fitted
@@ -16,10 +15,10 @@ from calframe._kernels._binned import sizes_of
 from calframe._kernels._logistic import logit
 from calframe._kernels._newton import Regression, solved
 from calframe._kernels._tally import Tally
+from calframe._maps._fit_options import FitOptions, Free
 from calframe._maps._forms import Curve, Feature, Linear, Pair, Points, Spline
 from calframe._typing import Floats, Ints
 
-Free: TypeAlias = Literal["abm", "am", "ab"]
 Pooled: TypeAlias = tuple[Curve, Ints, Curve | None]  # of the segments, how it went, and of all rows if not as `fit`
 _BETA: tuple[Feature, ...] = ("log", "log_rest", "one")
 _FREE: Mapping[Free, tuple[Feature, ...]] = {"abm": _BETA, "am": ("logit", "one"), "ab": ("log", "log_rest")}
@@ -28,21 +27,6 @@ _ABC: Mapping[Free, Floats] = {  # a, b and c as linear combinations of the coef
     "am": np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
     "ab": np.array([[1.0, 0.0], [0.0, 1.0], [np.log(2.0), -np.log(2.0)]]),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitOptions:
-    """What a user may set about a fit, whatever the method."""
-
-    floor: float
-    target_smoothing: bool | float
-    parameters: Free
-    on: Literal["logit", "score"]
-    interpolation: Literal["linear", "step"]
-    centred: bool
-    epsilon: float | None
-    choice: BinChoice
-    laplace: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any
@@ -63,11 +64,14 @@ class Scores:
         The distinct scores, as probabilities, of all segments that have rows.
     logits : Tally
         The same by the logits behind them; where scores are probabilities, that tally itself.
+    whole : Tally
+        The distinct scores of all rows together, as probabilities.
     """
 
     named: Named
     tally: Tally
     logits: Tally
+    whole: Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -122,9 +126,10 @@ def read_scores(table: Table, *, engine: Any) -> tuple[Counts, tuple[Scores, ...
         own = tally.only(there)
         ends = own.score[own.starts], own.score[last_cells(own.starts, len(own.score))]
         named = _named(table, groups, mine, segments[there], ends)
-        found.append(Scores(named=named, tally=own, logits=own if logits is tally else logits.only(there)))
-    whole = tally.as_one()
-    counts = _counts(groups, owner == 0, whole.score, whole.positive)
+        found.append(
+            Scores(named=named, tally=own, logits=own if logits is tally else logits.only(there), whole=own.as_one())
+        )
+    counts = _counts(groups, owner == 0, *((each.whole.score, each.whole.positive) for each in found))
     return replace(counts, low=None, high=None) if several else counts, tuple(found)
 
 
@@ -139,7 +144,7 @@ def read_vectors(table: Table, *, engine: Any) -> tuple[Counts, Rows]:
     every = np.ones(len(groups), dtype=bool)
     named = _named(table, groups, every, matrix.segments, ends)
     happened = vectors.happened()
-    return _counts(groups, every, np.sort(largest), np.sort(happened)), Rows(named=named, vectors=vectors)
+    return _counts(groups, every, (np.sort(largest), np.sort(happened))), Rows(named=named, vectors=vectors)
 
 
 def _read_groups(table: Table, rows: nw.LazyFrame[Any]) -> Groups:
@@ -182,10 +187,10 @@ def _classes_of(groups: Groups) -> Ints:
     return np.array(groups.keys.get_column("_cf_class").to_list(), dtype=np.int64)
 
 
-def _counts(groups: Groups, once: Bools, score: Floats, happened: Floats) -> Counts:
-    """Return the counts of a table, and what is to be said of its scores, which ascend."""
-    mark = 0
-    for values in (score, happened):
+def _counts(groups: Groups, once: Bools, *content: tuple[Floats, Floats]) -> Counts:
+    """Return the counts of a table, and what is to be said of its scores, which ascend, and what happened there."""
+    mark, score = 0, content[0][0]
+    for values in itertools.chain.from_iterable(content):
         mark = zlib.crc32(np.ascontiguousarray(values).tobytes(), mark)
     return Counts(
         n=int(groups.n[once].sum()),

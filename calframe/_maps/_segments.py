@@ -73,10 +73,6 @@ class Segments:
         taken[place] = curves
         return Finder(steps=tuple(steps), curve=taken)
 
-    def codes(self, rows: pl.DataFrame) -> Ints:
-        """Return the curve of each row; the pooled one where a key is null or was not seen."""
-        return self.finder().codes(rows)
-
     def to_record(self) -> dict[str, Any]:
         """Return the segments as JSON-ready data."""
         return {

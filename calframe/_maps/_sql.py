@@ -20,10 +20,10 @@ from calframe._kernels._binned import last_cells
 from calframe._maps._applying import new_columns
 from calframe._maps._forms import Curve, Feature, Linear, OneVersusRest, Points, Softmax, Spline
 from calframe._maps._map import CalibrationMap
+from calframe._maps._values import FURTHEST
 from calframe._typing import Floats
 
 _END = 1e300  # no score lies beyond
-_FURTHEST = 1e50  # stands for an infinite logit
 _FLAT = 700.0  # the exponential of a larger number may be refused
 _ROWS, _SEGMENTS, _CURVES = "_cf_t", "_cf_segment", "_cf_curve"
 
@@ -121,7 +121,7 @@ class _Query:
     def _values(self, raw: list[Any]) -> list[Any]:
         form, floor, is_logit = self.the_map.form, self.the_map.floor, self.the_map.link == "logit"
         if is_logit:
-            raw = [_within(each, _FURTHEST) for each in raw]
+            raw = [_within(each, FURTHEST) for each in raw]
         if is_logit and len(raw) == 2:
             raw = [raw[0] - raw[1], exp.paren(raw[1] - raw[0])]
         elif is_logit and len(raw) > 2:
@@ -265,7 +265,7 @@ class _Score:
     def __init__(self, raw: Any, *, floor: float, is_logit: bool) -> None:
         self._floor = _number(floor)
         self._is_logit = is_logit
-        self.raw = _within(raw, _FURTHEST) if is_logit else raw
+        self.raw = _within(raw, FURTHEST) if is_logit else raw
         self.share: Any = _expit(self.raw) if self._is_logit else self.raw
 
     def feature(self, name: Feature) -> Any:

@@ -12,6 +12,7 @@ from calframe._fitting._fitted import Knots
 from calframe._fitting._log_scores import apply_softmax, apply_temperature
 from calframe._fitting._softmax import SoftmaxMaps
 from calframe._fitting._structured import StructuredMaps, apply_structured
+from calframe._kernels import _special as special
 from calframe._kernels._logistic import logit
 from calframe._maps._forms import Curve, Feature, Linear, OneVersusRest, Points, Softmax, Spline
 from calframe._typing import Floats, Ints
@@ -117,8 +118,7 @@ def _of_logit(name: Feature, z: Floats) -> Floats:
     """Return ``ln p``, ``-ln(1 - p)`` or the logit itself, none of them rounded where p is."""
     if name in ("logit", "score"):
         return z
-    near = np.log1p(np.exp(-np.abs(z)))
-    found: Floats = np.minimum(z, 0.0) - near if name == "log" else near + np.maximum(z, 0.0)
+    found: Floats = special.log_expit(z) if name == "log" else -special.log_expit(-z)
     return found
 
 
