@@ -72,7 +72,7 @@ def like(table: pl.DataFrame, native: Any) -> Any:
     frame = nw.from_native(native)
     if not isinstance(frame, nw.DataFrame) or frame.implementation.is_polars():
         return table
-    columns = {name: table[name].to_list() for name in table.columns}
+    columns = {name: table.get_column(name).to_list() for name in table.columns}
     schema = nw.from_native(table).schema
     return nw.from_dict(columns, schema, backend=frame.implementation).to_native()
 

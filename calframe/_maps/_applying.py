@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -44,15 +45,16 @@ def applied(data: Any, the_map: CalibrationMap, *, name: str) -> Any:
     if isinstance(data, pl.DataFrame):
         return data.with_columns(made(the_map, data.select(_used(the_map)), name=name).get_columns())
     if isinstance(data, pl.LazyFrame):
-        check_types(the_map, frame.collect_schema())
+        check_types(the_map, frame.collect_schema(), blank=_blank(data.collect_schema()))
         return data.with_columns(column(the_map, name=name).alias(_MADE)).unnest(_MADE)
     if isinstance(data, pd.DataFrame):
-        found = made(the_map, pandas_rows(data, the_map), name=name)
-        return data.assign(**{new: found[new].to_numpy() for new in names})
+        narrow = {score: dtype for score, dtype in frame.schema.items() if score in the_map.scores}
+        found = made(the_map, pandas_rows(data, the_map), name=name, narrow=narrow)
+        return data.assign(**{new: found.get_column(new).to_numpy() for new in names})
     if nw.dependencies.is_pyarrow_table(data):
         found = made(the_map, pl.DataFrame(pl.from_arrow(data.select(list(used_columns(the_map))))), name=name)
         for new in names:
-            data = data.append_column(new, found[new].to_arrow())
+            data = data.append_column(new, found.get_column(new).to_arrow())
         return data
     msg = (
         f"a map is applied to a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table or a DuckDB relation; "
@@ -63,6 +65,9 @@ def applied(data: Any, the_map: CalibrationMap, *, name: str) -> Any:
 
 def new_columns(the_map: CalibrationMap, name: str) -> list[str]:
     """Return the names of the columns that a map adds."""
+    if not isinstance(name, str) or not name:
+        msg = f"name= takes the name of the new column; got {name!r}."
+        raise ArgumentError(msg)
     if isinstance(the_map.form, Softmax | OneVersusRest):
         return [f"{name}_{one}" for one in the_map.classes]
     return [name, f"{name}_low", f"{name}_high"] if isinstance(the_map.form, Pair) else [name]
@@ -79,12 +84,33 @@ def column(the_map: CalibrationMap, *, name: str, score: pl.Expr | None = None) 
     )
 
 
-def made(the_map: CalibrationMap, rows: pl.DataFrame, *, name: str, finder: Finder | None = None) -> pl.DataFrame:
-    """Return the columns that a map adds to rows, which have the columns that it reads."""
+def made(
+    the_map: CalibrationMap,
+    rows: pl.DataFrame,
+    *,
+    name: str,
+    finder: Finder | None = None,
+    narrow: Mapping[str, Any] | None = None,
+) -> pl.DataFrame:
+    """Return the columns that a map adds to rows, which have the columns that it reads.
+
+    Parameters
+    ----------
+    the_map : CalibrationMap
+        The map.
+    rows : polars.DataFrame
+        The columns that it reads.
+    name : str
+        The name of the new column, or what the names of several begin with.
+    finder : Finder, optional
+        What finds the curves of rows, where it is there already.
+    narrow : mapping of str to narwhals dtype, optional
+        The types that scores had before they came into these rows.
+    """
     schema = nw.from_native(rows).schema
-    check_types(the_map, schema)
+    check_types(the_map, schema, blank=_blank(rows.schema))
     scores = score_matrix(the_map, rows)
-    check_scores(the_map, scores, schema)
+    check_scores(the_map, scores, narrow or schema)
     code = (finder or the_map.segments.finder()).codes(rows)
     names = new_columns(the_map, name)
     out = np.empty((len(names), rows.height))
@@ -111,6 +137,10 @@ def _calibrated(the_map: CalibrationMap, scores: Floats, code: Ints) -> Any:
     if is_logit and scores.shape[1] == 2:
         one = one - scores[:, 0]
     return of_curve(form, Scores(values=one, is_logit=is_logit, floor=floor, code=code))
+
+
+def _blank(schema: Mapping[str, Any]) -> list[str]:
+    return [name for name, dtype in schema.items() if isinstance(dtype, pl.Null)]
 
 
 def _used(the_map: CalibrationMap) -> list[pl.Expr]:

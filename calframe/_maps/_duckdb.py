@@ -19,7 +19,8 @@ _TABLE, _NUMBERED, _ROW = "_cf_rows", "_cf_numbered", "_cf_row"
 
 def applied_to_relation(data: Any, schema: Mapping[str, Any], the_map: CalibrationMap, *, name: str) -> Any:
     """Return a relation with the new columns; its rows keep their order, which joins do not."""
-    check_types(the_map, schema)
+    blank = [column for column, kind in zip(data.columns, data.types, strict=True) if "NULL" in str(kind)]
+    check_types(the_map, schema, blank=blank)
     names = new_columns(the_map, name)
     for new in names:
         same = [known for known in schema if known.casefold() == new.casefold()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -15,7 +15,7 @@ from calframe._columns import part_types
 from calframe._errors import ColumnClashError, ColumnNotFoundError, ScoreError, SegmentError, counted
 from calframe._fitting._log_scores import softmax
 from calframe._maps._map import CalibrationMap
-from calframe._pandas import coded, pandas_ready
+from calframe._pandas import coded, is_sortable, pandas_ready
 from calframe._results import to_polars
 from calframe._roles import Roles
 from calframe._table import LARGEST_LOGIT
@@ -48,14 +48,15 @@ def check_names(the_map: CalibrationMap, names: list[str], available: list[str])
             raise ColumnClashError.from_existing(name)
 
 
-def check_types(the_map: CalibrationMap, schema: Mapping[str, Any]) -> None:
-    """Raise unless columns, by their narwhals types, hold what the map was fitted on."""
+def check_types(the_map: CalibrationMap, schema: Mapping[str, Any], *, blank: Collection[str] = ()) -> None:
+    """Raise unless columns, by their narwhals types, hold what the map was fitted on; `blank` ones are left alone."""
     for name in the_map.scores:
-        _check_score(the_map, name, schema[name])
+        if name not in blank:
+            _check_score(the_map, name, schema[name])
     for key in the_map.segments.keys:
         wanted = _kind(nw.from_native(key, series_only=True).dtype)
         found = schema[key.name]
-        if wanted != _kind(found) and not isinstance(found, nw.Unknown):
+        if wanted != _kind(found) and key.name not in blank:
             msg = (
                 f"segment column {key.name!r} has type {found}, and the map was fitted on {wanted} ({key.dtype}); cast "
                 "it, or no segment would be found."
@@ -83,16 +84,20 @@ def pandas_rows(data: pd.DataFrame, the_map: CalibrationMap) -> pl.DataFrame:
         weight_kind="importance",
     )
     values, codes = {name: name for name in scores}, {name: f"_cf_code{i}" for i, name in enumerate(keys)}
-    frame, levels = coded(pandas_ready(data, roles), roles, values=values, codes=codes)
+    ready = pandas_ready(data, roles)
+    check_types(the_map, nw.from_native(ready).schema, blank=_unknown(ready, the_map))
+    frame, levels = coded(ready, roles, values=values, codes=codes)
     rows = frame.collect()
-    return pl.DataFrame({name: rows[name] for name in scores}).with_columns(
-        _level_values(levels[name]).gather(rows[codes[name]]).alias(name) for name in keys
+    return pl.DataFrame({name: rows.get_column(name) for name in scores}).with_columns(
+        _level_values(levels[name]).gather(rows.get_column(codes[name])).alias(name) for name in keys
     )
 
 
 def score_matrix(the_map: CalibrationMap, rows: pl.DataFrame) -> Floats:
     """Return the scores of rows, a column for each score column or class; missing ones are NaN."""
-    columns = _parts(rows[the_map.scores[0]], the_map) if the_map.vector else [rows[name] for name in the_map.scores]
+    columns = [rows.get_column(name) for name in the_map.scores]
+    if the_map.vector:
+        columns = _parts(columns[0], the_map)
     out = np.empty((len(columns), rows.height))
     for values, column in zip(out, columns, strict=True):
         values[:] = column.cast(pl.Float64).to_numpy()
@@ -124,6 +129,13 @@ def shares_of(the_map: CalibrationMap, scores: Floats) -> Floats:
     return softmax(scores.T.copy()).T if the_map.link == "logit" else scores
 
 
+def _unknown(ready: pd.DataFrame, the_map: CalibrationMap) -> list[str]:
+    """Return the columns of a pandas frame whose types tell nothing: objects that can be sorted, vectors, nulls."""
+    vectors = the_map.scores if the_map.vector else ()
+    keys = [name for name in the_map.by if is_sortable(ready[name]) or ready[name].isna().all()]
+    return [*vectors, *keys]
+
+
 def _level_values(levels: pd.Series[Any]) -> pl.Series:
     if len(levels) == 0:
         return pl.Series([None])
@@ -139,8 +151,6 @@ def _kind(dtype: Any) -> str:
 
 
 def _check_score(the_map: CalibrationMap, name: str, dtype: Any) -> None:
-    if isinstance(dtype, nw.Unknown):  # nulls alone
-        return
     parts = [dtype]
     if the_map.vector:
         if isinstance(dtype, nw.Struct):

@@ -163,15 +163,18 @@ def _named(table: Table, groups: Groups, mine: Bools, segments: Ints, ends: tupl
     keys = _keys(table, groups)
     whole = mine.copy() if keys else np.zeros_like(mine)
     for key in keys:
-        whole &= key.is_not_null().to_numpy()
+        whole &= key.alias("").is_not_null().to_numpy()  # its name may be a pattern to polars
     place = np.full(len(groups), -1, dtype=np.int64)
     place[segments] = np.arange(len(segments))
     chosen = np.flatnonzero(whole)
     at = place[chosen]
     low, high = (np.append(end, np.nan)[at] for end in ends)
-    return Named(
-        keys=tuple(key.filter(pl.Series(whole)) for key in keys), n=groups.n[chosen], place=at, low=low, high=high
-    )
+    return Named(keys=tuple(_only(key, chosen) for key in keys), n=groups.n[chosen], place=at, low=low, high=high)
+
+
+def _only(key: pl.Series, chosen: Ints) -> pl.Series:
+    """Return some of the values of a key."""
+    return key.alias("").gather(chosen.tolist()).alias(key.name)
 
 
 def _keys(table: Table, groups: Groups) -> tuple[pl.Series, ...]:
@@ -179,7 +182,7 @@ def _keys(table: Table, groups: Groups) -> tuple[pl.Series, ...]:
     if not table.keys:
         return ()
     closed = to_polars(closed_frame(table, groups, {"n": groups.n}).to_native())
-    return tuple(stored(closed[key.name]) for key in table.keys)
+    return tuple(stored(closed.get_column(key.name)) for key in table.keys)
 
 
 def _classes_of(groups: Groups) -> Ints:

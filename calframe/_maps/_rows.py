@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calframe._columns import exact_column
 from calframe._maps._forms import Curve, Form, Linear, OneVersusRest, Pair, Points, Softmax, Spline
 from calframe._maps._segments import Segments
 
@@ -41,7 +42,9 @@ def map_table(form: Form, segments: Segments, classes: Sequence[Any], *, n: int)
     )  # those take the pooled map, and have no rows of their own
     found = found.with_columns(_cf_curve=pl.when(~fallen).then(pl.col("_cf_curve")))
     joined = found.join(curves, on="_cf_curve", how="left", maintain_order="left_right")
-    return joined.select(*keys, "n", *(name for name in curves.columns if name != "_cf_curve"), "note")
+    return joined.select(
+        *map(exact_column, keys), "n", *(name for name in curves.columns if name != "_cf_curve"), "note"
+    )
 
 
 def _rows_of(form: Form, classes: Sequence[Any]) -> pl.DataFrame:

@@ -64,7 +64,7 @@ class Segments:
         curves, place = self.curve[own], np.zeros(len(own), dtype=np.int64)
         steps = []
         for key in self.keys if len(own) else ():
-            mine = key.gather(own.tolist())
+            mine = key.alias("").gather(own.tolist())  # its name may be a pattern to polars
             level = mine.unique().sort()
             place = place * (len(level) + 1) + _ranks(mine, level)
             steps.append((key.name, level, np.unique(place)))
@@ -116,7 +116,7 @@ class Finder:
         """Return the curve of each row."""
         place = np.zeros(rows.height, dtype=np.int64)
         for name, level, pairs in self.steps:
-            place = _looked_up(place * (len(level) + 1) + _ranks(rows[name], level), pairs)
+            place = _looked_up(place * (len(level) + 1) + _ranks(rows.get_column(name).alias(""), level), pairs)
         codes: Ints = self.curve[place]
         return codes
 
@@ -133,13 +133,15 @@ def stored(key: pl.Series) -> pl.Series:
 
 def _ranks(column: pl.Series, level: pl.Series) -> Ints:
     """Return the place of each value of a column among levels, from 1; 0 where it is none of them."""
+    if isinstance(column.dtype, pl.Null):
+        return np.zeros(len(column), dtype=np.int64)
     if isinstance(column.dtype, pl.Categorical | pl.Enum):
         column = column.cast(pl.String)
     if column.dtype in _WHOLE and level.dtype == pl.Int64 and not column.null_count():
         return _looked_up(column.cast(pl.Int64).to_numpy(), level.to_numpy())
     there = level.cast(column.dtype, strict=False)  # the levels are few, and rows are not rounded on the way
     kept = (there.cast(level.dtype, strict=False) == level).fill_null(value=False)
-    if isinstance(column.dtype, pl.Null) or not kept.any():
+    if not kept.any():
         return np.zeros(len(column), dtype=np.int64)
     rank = pl.Series(np.arange(1, len(level) + 1)).filter(kept)
     found = column.replace_strict(there.filter(kept), rank, default=0, return_dtype=pl.Int64)

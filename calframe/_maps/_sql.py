@@ -95,19 +95,17 @@ class _Query:
         """Return the expressions of the columns that the map adds, null where a score is missing or wrong."""
         if (self.the_map.segments.curve > 0).any():
             self._join_segments()
-        missing: list[Any]
-        if self.tolerance is None:
-            missing, wrong = [exp.not_(exp.paren(_is_score(each, self.the_map.link))) for each in raw], None
-        else:
+        known = [_is_score(each, self.the_map.link) for each in raw]
+        if self.tolerance is not None:
             names = self.the_map.scores * len(raw) if self.the_map.vector else self.the_map.scores
             checked = [_checked(each, name, self.the_map) for each, name in zip(raw, names, strict=False)]
             raw = self._aside("_cf_score", checked)
-            missing, wrong = [each.is_(exp.null()) for each in raw], self._wrong_sum(raw)
-        found = []
-        for value in self._values(raw):
-            case = exp.case().when(exp.or_(*missing), exp.null())
-            found.append((case if wrong is None else case.when(*wrong)).else_(value))
-        return found
+            known = [exp.not_(each.is_(exp.null())) for each in raw]
+        wrong = self._wrong_sum(raw)
+        return [
+            exp.case().when(exp.and_(*known), value if wrong is None else exp.case().when(*wrong).else_(value))
+            for value in self._values(raw)
+        ]
 
     def _wrong_sum(self, raw: list[Any]) -> tuple[Any, Any] | None:
         """Return when the probabilities of a row do not add up to 1, and the error for it."""
@@ -140,7 +138,7 @@ class _Query:
     def _join_segments(self) -> None:
         segments = self.the_map.segments
         own = np.flatnonzero(segments.curve).tolist()
-        keys = [key.gather(own).to_list() for key in segments.keys]
+        keys = [key.alias("").gather(own).to_list() for key in segments.keys]
         names = [f"k{i}" for i in range(len(keys))]
         rows = list(zip(*keys, segments.curve[own].tolist(), strict=True))
         condition = exp.and_(

@@ -84,7 +84,7 @@ def card(the_map: CalibrationMap) -> str:
     table = summary_table(the_map, rows=_HTML_ROWS)
     beyond = len(the_map.segments) + 1 - len(table)
     keys = [
-        pl.Series(name, ["(pooled)", *(key_text(value) for value in table[name].to_list()[1:])])
+        pl.Series(name, ["(pooled)", *(key_text(value) for value in table.get_column(name).to_list()[1:])])
         for name in the_map.segments.by
     ]
     more = f"; {beyond:,} more segment{'' if beyond == 1 else 's'} in .summary()" if beyond > 0 else ""

@@ -109,8 +109,8 @@ def _traced(the_map: CalibrationMap, place: Ints, at: Floats) -> dict[str, Any]:
 def _keys(the_map: CalibrationMap, place: Ints) -> dict[str, pl.Series]:
     """Return the segment columns of rows; those of the pooled map are null."""
     after = pl.Series(place + 1)
-    none = {key.name: pl.Series(key.name, [None], dtype=key.dtype) for key in the_map.segments.keys}
-    return {key.name: pl.concat([none[key.name], key]).gather(after) for key in the_map.segments.keys}
+    keys = {key.name: key.alias("") for key in the_map.segments.keys}  # a name may be a pattern to polars
+    return {name: pl.concat([pl.Series([None], dtype=key.dtype), key]).gather(after) for name, key in keys.items()}
 
 
 def _scores(the_map: CalibrationMap, at: Floats) -> dict[str, Any]:
