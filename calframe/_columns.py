@@ -23,6 +23,7 @@ from calframe._errors import (
 from calframe._roles import Roles
 
 _PEEKED_ROWS = 1000  # rows looked at to suggest a column in an error message
+WHOLE_NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 _LARGEST_WHOLE = 2.0**53
 _Text: TypeAlias = Callable[[str, str, str], str]  # role, column and what is wanted to the text of an error
 _KEYS = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date, nw.Datetime, nw.Time)  # and numbers

@@ -13,12 +13,15 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from calframe._cells import Groups
 from calframe._classes import class_column, posterior_column
+from calframe._columns import WHOLE_NUMBERS
 from calframe._errors import warn
 from calframe._kernels._binned import starts_of
 from calframe._kernels._building import by_segment, tallies, tally_of_sums
+from calframe._kernels._lookup import Lookup
 from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
 from calframe._rows import clean_rows
@@ -90,7 +93,7 @@ def read_tallies(
         segments=len(groups),
         weight=weight,
         squared=None if weight is None else _squared(table, weight),
-        sort=lambda keys: pl.Series(keys).sort().to_numpy(),
+        sort=polars_sort,
     )
 
 
@@ -136,11 +139,21 @@ def by_width(table: Table, rows: nw.LazyFrame[Any]) -> Iterator[tuple[bool, nw.L
         yield narrow, rows.filter(nw.col("_cf_model").is_in(names))
 
 
+def polars_sort(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return many numbers in ascending order, several times faster than NumPy."""
+    return pl.Series(keys).sort().to_numpy()
+
+
 def segment_codes(rows: pl.DataFrame, table: Table, groups: Groups) -> Ints:
     """Return the number of each row's segment."""
     if not table.group_columns:
         return np.broadcast_to(np.int64(0), len(rows))
-    keys = groups.keys.select(*table.group_columns).to_polars().with_row_index("_cf_code")
+    keys = groups.keys.select(*table.group_columns).to_polars()
+    if len(table.group_columns) == 1 and rows[table.group_columns[0]].dtype in WHOLE_NUMBERS:
+        known, values = (frame[table.group_columns[0]] for frame in (keys, rows))
+        if not values.null_count():
+            return Lookup.of(known.drop_nulls().cast(pl.Int64).to_numpy())(values.to_numpy()) - 1
+    keys = keys.with_row_index("_cf_code")
     found = rows.lazy().select(table.group_columns)
     found = found.join(keys.lazy(), on=table.group_columns, how="left", nulls_equal=True, maintain_order="left")
     codes: Ints = found.select(pl.col("_cf_code").cast(pl.Int64)).collect().to_series().to_numpy()

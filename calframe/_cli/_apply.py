@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -125,7 +125,7 @@ def _applied(
         if column not in schema
     }
     finder = the_map.segments.finder()
-    seen = replace(the_map.segments, curve=the_map.segments.curve * 0 + 1).finder()
+    seen = the_map.segments.finder(the_map.segments.numbers)
 
     def calibrated(batch: pl.Series) -> pl.Series:
         rows = batch.struct.unnest()

@@ -14,6 +14,7 @@ from calframe._fitting._linear import features_of, smoothed
 from calframe._fitting._pooling import Pooled, pooled, with_known
 from calframe._kernels import _special as special
 from calframe._kernels._binned import segment_sum
+from calframe._kernels._building import as_one
 from calframe._kernels._isotonic import blocks
 from calframe._kernels._logistic import FLOOR, logit
 from calframe._kernels._newton import Regression
@@ -55,7 +56,7 @@ def pooled_curve(tally: Tally, *, is_logit: bool = False, floor: float = FLOOR) 
     >>> curve.x.round(6), np.exp(curve.y).round(6)
     (array([0.2, 0.8]), array([0.142857, 5.      ]))
     """
-    together = tally.as_one()
+    together = as_one(tally)
     fit = blocks(together)
     z = features_of(together, is_logit=is_logit, floor=floor).z
     weight, positive, low, high = fit.weight, fit.positive, fit.low_score, fit.high_score

@@ -6,7 +6,7 @@ Sorting such numbers in place is faster than sorting rows by two columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +21,7 @@ Sort: TypeAlias = Callable[[Keys], Keys]
 
 _SHORT = 2**16  # codes below it are sorted by radix
 _FEW_ROWS = 48  # segments smaller than this are not worth a call of sort each
+_MANY_EQUAL = 4  # rows a distinct score
 _MANY_ROWS = 2**11  # segments larger than this are sorted by the function that is handed in
 
 
@@ -93,19 +94,38 @@ def tally_of_rows(
     if not found:
         nothing = np.zeros(0)
         return Tally.of_counts(np.zeros(0, dtype=np.int64), nothing, nothing, nothing), np.zeros(0, dtype=np.int64)
-    return joined([tally for _, tally in found]), np.concatenate([present for present, _ in found])
+    return Tally.joined([tally for _, tally in found]), np.concatenate([present for present, _ in found])
 
 
-def joined(parts: Sequence[Tally]) -> Tally:
-    """Return one tally of the segments of several, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    ends = np.cumsum([len(part.score) for part in parts])
-    names = ("score", "rows", "weight", "positive", "squared", "squared_positive")
-    return Tally(
-        starts=np.concatenate([part.starts + end - len(part.score) for part, end in zip(parts, ends, strict=True)]),
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
-    )
+def as_one(tally: Tally, *, sort: Sort = np.sort) -> Tally:
+    """Return the tally of all segments as a single one.
+
+    Parameters
+    ----------
+    tally : Tally
+        The segments.
+    sort : callable
+        As in `tallies`.
+
+    Examples
+    --------
+    >>> two = Tally.of_counts(np.array([0, 2]), np.array([0.2, 0.8, 0.8]), np.ones(3), np.array([0.0, 1.0, 1.0]))
+    >>> one = as_one(two)
+    >>> one.score, one.positive
+    (array([0.2, 0.8]), array([0., 2.]))
+    """
+    if len(tally) == 1:
+        return tally
+    rows = tally.rows
+    is_plain = tally.squared is rows and _in_unit_interval(tally.score)
+    if is_plain and rows.sum() < _MANY_EQUAL * len(rows):  # to sort rows again is faster than to sort cells
+        keys = _packed_again(tally)
+        return _of_keys(keys, np.array([len(keys)]), sort)
+    order = np.argsort(tally.score, kind="stable")
+    score = tally.score[order]
+    first = np.flatnonzero(changes(score))
+    sums = tally.sums(lambda values: np.add.reduceat(values[order], first))
+    return Tally(starts=np.zeros(1, dtype=np.int64), score=score[first], **sums)
 
 
 def tally_of_sums(codes: Ints, score: Floats, sums: Mapping[str, Floats]) -> tuple[Tally, Ints]:
@@ -147,6 +167,15 @@ def _packed(score: Floats, label: Floats) -> Keys:
     keys <<= np.uint64(1)
     keys |= label.astype(np.uint64)
     return keys
+
+
+def _packed_again(tally: Tally) -> Keys:
+    """Return the rows of a tally without weights as numbers, as `_packed` makes them."""
+    negative = (tally.rows - tally.positive).astype(np.int64)
+    keys = tally.score.view(np.uint64) << np.uint64(1)
+    if (tally.rows == 1.0).all():
+        return keys | tally.positive.astype(np.uint64)
+    return np.concatenate([np.repeat(keys, negative), np.repeat(keys | np.uint64(1), tally.positive.astype(np.int64))])
 
 
 def _chunks(counts: Ints, chunk: int) -> Iterator[tuple[Ints, Ints, slice]]:

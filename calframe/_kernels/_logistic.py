@@ -103,7 +103,12 @@ class CitlFit:
 
 def logit(score: Floats, floor: float = FLOOR) -> Floats:
     """Return ``ln max(s, floor) - ln max(1 - s, floor)``."""
-    return np.log(np.maximum(score, floor)) - np.log(np.maximum(1.0 - score, floor))
+    found: Floats = np.maximum(score, floor)
+    rest = 1.0 - score
+    np.log(found, out=found)
+    np.log(np.maximum(rest, floor, out=rest), out=rest)
+    found -= rest
+    return found
 
 
 def negative_weight(weight: Floats, positive: Floats) -> Floats:

@@ -6,8 +6,8 @@ one flat array, so that a kernel does all segments in one vectorised pass, and t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from calframe._kernels._binned import (
     T,
-    changes,
     chunk_bounds,
     last_cells,
     power_of_two,
@@ -117,24 +116,12 @@ class Tally:
             return parts[0]
         before = np.cumsum([0, *(len(part.score) for part in parts[:-1])])
         starts = np.concatenate([part.starts + shift for part, shift in zip(parts, before, strict=True)])
-        columns = (field.name for field in fields(cls) if field.name != "starts")
-        return cls(starts=starts, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns})
+        score = np.concatenate([part.score for part in parts])
+        return cls(starts=starts, score=score, **_sums(parts, np.concatenate))
 
-    def as_one(self) -> Self:
-        """Return the tally of all segments as a single one.
-
-        Examples
-        --------
-        >>> two = Tally.of_counts(np.array([0, 2]), np.array([0.2, 0.8, 0.8]), np.ones(3), np.array([0.0, 1.0, 1.0]))
-        >>> two.as_one().score, two.as_one().positive
-        (array([0.2, 0.8]), array([0., 2.]))
-        """
-        order = np.argsort(self.score, kind="stable")
-        score = self.score[order]
-        first = np.flatnonzero(changes(score))
-        columns = (field.name for field in fields(self) if field.name not in ("starts", "score"))
-        sums = {name: segment_sum(getattr(self, name)[order], first) for name in columns}
-        return type(self)(starts=np.zeros(1, dtype=np.int64), score=score[first], **sums)
+    def sums(self, work: Callable[[Floats], Floats]) -> dict[str, Floats]:
+        """Return something made of the rows, weights and positives of the cells, once where these are the same."""
+        return _sums([self], lambda one: work(one[0]))
 
     def part(self, first: int, last: int) -> Self:
         """Return the tally of the segments from `first` up to, not including, `last`."""
@@ -144,11 +131,7 @@ class Tally:
         return type(self)(
             starts=self.starts[first:last] - begin,
             score=self.score[cut],
-            rows=self.rows[cut],
-            weight=self.weight[cut],
-            positive=self.positive[cut],
-            squared=self.squared[cut],
-            squared_positive=self.squared_positive[cut],
+            **self.sums(lambda values: values[cut]),
         )
 
     def only(self, keep: Bools) -> Self:
@@ -156,8 +139,7 @@ class Tally:
         if keep.all():
             return self
         cells, sizes = np.flatnonzero(self.spread(keep)), self.sizes[keep]
-        columns = (field.name for field in fields(self) if field.name != "starts")
-        return type(self)(starts=starts_of(sizes), **{name: getattr(self, name)[cells] for name in columns})
+        return type(self)(starts=starts_of(sizes), score=self.score[cells], **self.sums(lambda values: values[cells]))
 
     def chunks(self, cells: int = CHUNK) -> Iterator[tuple[int, Self]]:
         """Give whole segments of together about `cells` cells, each with the number of its first segment."""
@@ -174,15 +156,24 @@ class Tally:
         >>> runs.score.round(12), runs.weight
         (array([0.3, 0.9]), array([2., 1.]))
         """
-        weight = segment_sum(self.weight, first)
-        mean = segment_sum(self.weight * self.score, first) / weight
+        sums = self.sums(lambda values: segment_sum(values, first))
+        mean = segment_sum(self.weight * self.score, first) / sums["weight"]
         last = last_cells(first, len(self.score))
         return type(self)(
             starts=np.searchsorted(first, self.starts),
             score=np.clip(mean, self.score[first], self.score[last]),  # whatever rounding made of it
-            rows=segment_sum(self.rows, first),
-            weight=weight,
-            positive=segment_sum(self.positive, first),
-            squared=segment_sum(self.squared, first),
-            squared_positive=segment_sum(self.squared_positive, first),
+            **sums,
         )
+
+
+def _sums(parts: Sequence[Tally], work: Callable[[list[Floats]], Floats]) -> dict[str, Floats]:
+    """Return something made of each of the sums of several tallies, once where two of them are the same arrays."""
+    made: dict[tuple[int, ...], Floats] = {}
+    out = {}
+    for name in ("rows", "weight", "positive", "squared", "squared_positive"):
+        arrays = [getattr(part, name) for part in parts]
+        same = tuple(map(id, arrays))
+        if same not in made:
+            made[same] = work(arrays)
+        out[name] = made[same]
+    return out

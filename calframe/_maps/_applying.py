@@ -30,6 +30,7 @@ from calframe._source import opened
 from calframe._typing import Floats, Ints
 
 _ROWS = 2**15  # worked out at once: their temporaries stay in the cache
+_FEW = 8  # blocks that are worked out one after the other: polars hands over parts of plans on threads of its own
 _MADE = "_cf_made"
 
 
@@ -111,16 +112,21 @@ def made(
     check_types(the_map, schema, blank=_blank(rows.schema))
     scores = score_matrix(the_map, rows)
     check_scores(the_map, scores, narrow or schema)
-    code = (finder or the_map.segments.finder()).codes(rows)
+    code = (finder or the_map.segments.finder()).over(rows)
     names = new_columns(the_map, name)
     out = np.empty((len(names), rows.height))
 
     def fill(begin: int) -> None:
         here = slice(begin, begin + _ROWS)
-        out[:, here] = _calibrated(the_map, scores[here], code[here])
+        out[:, here] = _calibrated(the_map, scores[here], code(here))
 
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        list(pool.map(fill, range(0, rows.height, _ROWS)))
+    blocks = range(0, rows.height, _ROWS)
+    if len(blocks) > _FEW:
+        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+            list(pool.map(fill, blocks))
+    else:
+        for begin in blocks:
+            fill(begin)
     return pl.DataFrame(
         [pl.Series(new, values, nan_to_null=True) for new, values in zip(names, out, strict=True)],
     )

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from calframe._fitting._fitted import Outcome
+from calframe._kernels._building import as_one
 from calframe._kernels._tally import Tally
 from calframe._maps._class_methods import ClassMethod
 from calframe._maps._fit_options import FitOptions
@@ -150,7 +151,7 @@ def _sample(scores: Scores, method: Method) -> tuple[Tally, bool]:
 def _pooled_curve(scores: Scores, method: Method, options: FitOptions) -> tuple[Curve, tuple[str, ...]]:
     """Return the curve of all rows; without a finite fit it leaves scores as they are."""
     tally, is_logit = _sample(scores, method)
-    whole = scores.whole if tally is scores.tally else tally.as_one()
+    whole = scores.whole if tally is scores.tally else as_one(tally)
     curve, outcome = method.fit(Sample(tally=whole, is_logit=is_logit), options)
     found = Outcome(int(outcome[0]))
     if found == Outcome.FINE:
@@ -184,11 +185,11 @@ def _segments(named: Named, found: _Curves) -> Segments:
     kept = np.flatnonzero(found.usable)
     curve = np.zeros(len(found.usable) + 1, dtype=np.int64)
     curve[kept] = np.arange(1, len(kept) + 1)
-    texts = [
-        _note(Outcome(int(one)), has_curve=bool(usable))
-        for one, usable in zip(found.outcome, found.usable, strict=True)
-    ]
-    texts.append(f"no usable rows: {_POOLED}")
+    texts = np.full(len(found.usable) + 1, f"no usable rows: {_POOLED}", dtype=object)
+    for one in Outcome:
+        for usable in (False, True):
+            mine = (found.outcome == one) & (found.usable == usable)
+            texts[:-1][mine] = _note(one, has_curve=usable)
     order = np.full(int(named.place.max(initial=-1)) + 1, -1)
     order[np.sort(named.read)] = np.arange(len(named.read))
     at = np.where(named.place >= 0, order[named.place], -1)
@@ -198,7 +199,7 @@ def _segments(named: Named, found: _Curves) -> Segments:
         n=named.n,
         low=named.low,
         high=named.high,
-        note=tuple(texts[i] for i in at),
+        note=tuple(texts[at].tolist()),
     )
 
 

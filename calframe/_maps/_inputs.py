@@ -98,6 +98,8 @@ def score_matrix(the_map: CalibrationMap, rows: pl.DataFrame) -> Floats:
     columns = [rows.get_column(name) for name in the_map.scores]
     if the_map.vector:
         columns = _parts(columns[0], the_map)
+    if len(columns) == 1 and columns[0].dtype == pl.Float64:
+        return columns[0].to_numpy()[:, None]
     out = np.empty((len(columns), rows.height))
     for values, column in zip(out, columns, strict=True):
         values[:] = column.cast(pl.Float64).to_numpy()

@@ -15,10 +15,11 @@ from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import closed_frame
 from calframe._errors import EmptyTableError
 from calframe._kernels._binned import last_cells
+from calframe._kernels._building import as_one
 from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
 from calframe._maps._segments import stored
-from calframe._reading import read_matrix, read_rows, read_tallies
+from calframe._reading import polars_sort, read_matrix, read_rows, read_tallies
 from calframe._results import to_polars
 from calframe._table import Table
 from calframe._typing import Bools, Floats, Ints
@@ -127,7 +128,12 @@ def read_scores(table: Table, *, engine: Any) -> tuple[Counts, tuple[Scores, ...
         ends = own.score[own.starts], own.score[last_cells(own.starts, len(own.score))]
         named = _named(table, groups, mine, segments[there], ends)
         found.append(
-            Scores(named=named, tally=own, logits=own if logits is tally else logits.only(there), whole=own.as_one())
+            Scores(
+                named=named,
+                tally=own,
+                logits=own if logits is tally else logits.only(there),
+                whole=as_one(own, sort=polars_sort),
+            )
         )
     counts = _counts(groups, owner == 0, *((each.whole.score, each.whole.positive) for each in found))
     return replace(counts, low=None, high=None) if several else counts, tuple(found)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
+from calframe._columns import WHOLE_NUMBERS
+from calframe._kernels._lookup import Lookup
 from calframe._typing import Ints
 
-_MOST_PLACES = 2**20  # numbers that are looked up in a table of all of them
-_FAR = 2**62
-_WHOLE = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 _PHYSICAL = (pl.Date, pl.Datetime, pl.Time, pl.Duration)
 
 
@@ -58,20 +58,27 @@ class Segments:
         """The names of the key columns."""
         return tuple(key.name for key in self.keys)
 
-    def finder(self) -> Finder:
-        """Return what finds the curve of each row of a table."""
-        own = np.flatnonzero(self.curve)
-        curves, place = self.curve[own], np.zeros(len(own), dtype=np.int64)
-        steps = []
+    @property
+    def numbers(self) -> Ints:
+        """The numbers of the segments, from 1."""
+        return np.arange(1, len(self) + 1)
+
+    def finder(self, values: Ints | None = None) -> Finder:
+        """Return what finds a value of each row's segment: its curve, or one of `values`; 0 where it is no segment."""
+        values = self.curve if values is None else values
+        own = np.flatnonzero(values)
+        place, steps = np.zeros(len(own), dtype=np.int64), []
         for key in self.keys if len(own) else ():
             mine = key.alias("").gather(own.tolist())  # its name may be a pattern to polars
             level = mine.unique().sort()
-            place = place * (len(level) + 1) + _ranks(mine, level)
-            steps.append((key.name, level, np.unique(place)))
-            place = _looked_up(place, steps[-1][2])
-        taken = np.zeros(len(own) + 1, dtype=np.int64)
-        taken[place] = curves
-        return Finder(steps=tuple(steps), curve=taken)
+            number = _Numbers.of(level)
+            place = place * (len(level) + 1) + number.ranks(mine)
+            found = Lookup.of(np.unique(place))
+            steps.append(_Step(name=key.name, number=number, width=len(level) + 1, pairs=found))
+            place = found(place)
+        if steps:
+            steps[-1] = replace(steps[-1], pairs=steps[-1].pairs.to(values[own][np.argsort(place)]))
+        return Finder(steps=tuple(steps))
 
     def to_record(self) -> dict[str, Any]:
         """Return the segments as JSON-ready data."""
@@ -99,26 +106,75 @@ class Segments:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Finder:
-    """Finds the curves of rows, column by column.
+    """Finds a value of the segment of each row, segment column by segment column.
 
     Attributes
     ----------
-    steps : tuple of (str, polars.Series, ndarray of int64)
-        A segment column, its values, and the pairs that occur: of a place by the columns before and a value.
-    curve : ndarray of int64
-        The curve of each place by all columns; place 0 was not seen.
+    steps : tuple of _Step
+        One for each segment column; none where there are no segments.
     """
 
-    steps: tuple[tuple[str, pl.Series, Ints], ...]
-    curve: Ints
+    steps: tuple[_Step, ...]
 
     def codes(self, rows: pl.DataFrame) -> Ints:
-        """Return the curve of each row."""
-        place = np.zeros(rows.height, dtype=np.int64)
-        for name, level, pairs in self.steps:
-            place = _looked_up(place * (len(level) + 1) + _ranks(rows.get_column(name).alias(""), level), pairs)
-        codes: Ints = self.curve[place]
-        return codes
+        """Return the value of each row; 0 where its segment is none of those known."""
+        return self.over(rows)(slice(None))
+
+    def over(self, rows: pl.DataFrame) -> Callable[[slice], Ints]:
+        """Return what gives the values of some of the rows."""
+        columns = [step.number.readable(rows.get_column(step.name).alias("")) for step in self.steps]
+        nothing = np.zeros(rows.height, dtype=np.int64)
+
+        def found(part: slice) -> Ints:
+            place = nothing[part]
+            for step, (values, lookup) in zip(self.steps, columns, strict=True):
+                rank = values[part] if lookup is None else lookup(values[part])
+                place = step.pairs(rank if step is self.steps[0] else place * step.width + rank)
+            return place
+
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Step:
+    """A segment column: its values by number, and the pairs that occur of a place by the columns before and a value."""
+
+    name: str
+    number: _Numbers
+    width: int
+    pairs: Lookup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Numbers:
+    """The distinct values of a segment column, ascending; their numbers count from 1.
+
+    Attributes
+    ----------
+    level : polars.Series
+        The values.
+    whole : Lookup or None
+        How they are looked up where they are whole numbers.
+    """
+
+    level: pl.Series
+    whole: Lookup | None
+
+    @classmethod
+    def of(cls, level: pl.Series) -> Self:
+        """Return the numbers of distinct values, ascending."""
+        return cls(level=level, whole=Lookup.of(level.to_numpy()) if level.dtype == pl.Int64 else None)
+
+    def ranks(self, column: pl.Series) -> Ints:
+        """Return the number of each value of a column; 0 where it is none of them."""
+        values, lookup = self.readable(column)
+        return values if lookup is None else lookup(values)
+
+    def readable(self, column: pl.Series) -> tuple[Ints, Lookup | None]:
+        """Return the values of a column as an array with what looks their numbers up, or the numbers themselves."""
+        if self.whole is not None and column.dtype in WHOLE_NUMBERS and not column.null_count():
+            return column.to_numpy(), self.whole
+        return _ranks(column, self.level), None
 
 
 def stored(key: pl.Series) -> pl.Series:
@@ -137,8 +193,6 @@ def _ranks(column: pl.Series, level: pl.Series) -> Ints:
         return np.zeros(len(column), dtype=np.int64)
     if isinstance(column.dtype, pl.Categorical | pl.Enum):
         column = column.cast(pl.String)
-    if column.dtype in _WHOLE and level.dtype == pl.Int64 and not column.null_count():
-        return _looked_up(column.cast(pl.Int64).to_numpy(), level.to_numpy())
     there = level.cast(column.dtype, strict=False)  # the levels are few, and rows are not rounded on the way
     kept = (there.cast(level.dtype, strict=False) == level).fill_null(value=False)
     if not kept.any():
@@ -147,18 +201,6 @@ def _ranks(column: pl.Series, level: pl.Series) -> Ints:
     found = column.replace_strict(there.filter(kept), rank, default=0, return_dtype=pl.Int64)
     ranks: Ints = found.fill_null(0).to_numpy()
     return ranks
-
-
-def _looked_up(values: Ints, known: Ints) -> Ints:
-    """Return the place of each value among those known, ascending, from 1; 0 where it is none of them."""
-    low, high = int(known[0]) - 1, int(known[-1]) + 1
-    if high - low < _MOST_PLACES and -_FAR < low < high < _FAR:
-        table = np.zeros(high - low + 1, dtype=np.int64)
-        table[known - low] = np.arange(1, len(known) + 1)
-        found: Ints = table[np.clip(values, low, high) - low]
-        return found
-    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return np.where(known[at] == values, at + 1, 0)
 
 
 def _known(values: Any) -> list[float | None]:

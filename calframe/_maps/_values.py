@@ -126,7 +126,7 @@ def _of_linear(curve: Linear, scores: Scores) -> Floats:
     if not curve.features:
         return scores.share
     terms = [
-        coefficient[scores.code] * _feature(curve, name, scores)
+        coefficient.take(scores.code) * _feature(curve, name, scores)
         for name, coefficient in zip(curve.features, curve.coefficients(), strict=True)
     ]
     return expit(reduce(np.add, terms))
