@@ -18,7 +18,8 @@ from calframe._errors import (
     WeightError,
 )
 from calframe._fit import fit
-from calframe._maps._map import CalibrationMap, load_map
+from calframe._maps._map import CalibrationMap
+from calframe._maps._saved import load_map
 from calframe._metrics import metrics
 from calframe._namespaces import register
 from calframe._prior import shift_prior

@@ -11,6 +11,7 @@ import numpy as np
 
 from calframe._errors import ArgumentError, LabelError
 
+_LARGEST_WHOLE = 2.0**53  # from here on whole numbers are no longer told apart
 _SUM_TOLERANCE = 1e-6  # the probabilities of a row add up to 1 within this
 _STEPS = {"Float16": 2.0**-10, "Float32": 2.0**-23}  # between 1 and the next number, where that is coarser
 
@@ -49,6 +50,9 @@ class ClassRule:
             )
             raise LabelError(msg)
         values = tuple(names) if text else tuple(float(name) for name in names)
+        if not text and any(abs(value) >= _LARGEST_WHOLE for value in values):
+            msg = f"the classes {list(names)!r} hold numbers too long to be compared as such; cast the label to text."
+            raise LabelError(msg)
         if len(set(values)) < len(values):
             msg = f"the classes {list(names)!r} hold one value twice; name each class once."
             raise ArgumentError(msg)

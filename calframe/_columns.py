@@ -86,12 +86,8 @@ def check_columns(frame: nw.LazyFrame[Any], roles: Roles, reserved: Iterable[str
     available = frame.collect_schema().names()
     for name, role in roles.columns().items():
         if name not in available:
-            raise ColumnNotFoundError.from_name(
-                name,
-                role=role,
-                available=[str(column) for column in available],
-                candidates=_could_be(frame, role),
-            )
+            candidates = _could_be(frame, role)
+            raise ColumnNotFoundError.from_name(name, role=role, available=available, candidates=candidates)
     used = list(roles.columns())
     for name in used:
         same = [other for other in used if other.casefold() == name.casefold()]

@@ -7,12 +7,17 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from calframe._nearest import nearest
 
 _SHOWN_NAMES = 12  # enough to recognise a table by, short enough for a terminal
 _QUIET_PACKAGES = ("polars", "narwhals", "pandas", "calframe")
+
+
+def outside_unit(name: str, rows: int, low: str, high: str) -> str:
+    """Return the words for scores that are no probabilities."""
+    return f"scores must lie in [0, 1]: column {name!r} runs from {low} to {high}, with {counted(rows)} outside."
 
 
 def counted(count: int) -> str:
@@ -49,10 +54,17 @@ class ColumnNotFoundError(CalframeError):
 
     @classmethod
     def from_name(
-        cls, name: str, *, role: str, available: Sequence[str], candidates: Sequence[str] = (), use: str | None = None
+        cls, name: str, *, role: str, available: Sequence[Any], candidates: Sequence[str] = (), use: str | None = None
     ) -> Self:
         """Name the missing column, near names, and columns that could be meant; `use` where no argument names it."""
         text = f"no column {name!r}{f' for {role}=' if use is None else f', {use}'}"
+        odd = next((column for column in available if not isinstance(column, str) and str(column) == name), None)
+        if odd is not None:
+            return cls(
+                f"{text}: the table has {odd!r}, a name of type {type(odd).__name__}, not text. Rename its columns, "
+                "for example with df.columns = df.columns.map(str)."
+            )
+        available = [str(column) for column in available]
         listed = [part.strip() for part in name.split(",")]
         if role in {"by", "score"} and len(listed) > 1 and set(listed) <= set(available):
             return cls(f"{text}. Did you mean {role}={listed}?")

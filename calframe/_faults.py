@@ -11,12 +11,12 @@ import numpy as np
 
 from calframe._binning import Bins
 from calframe._class_faults import check_classes, check_posterior
-from calframe._errors import CalframeError, ScoreError, SegmentError, WeightError, counted
+from calframe._errors import CalframeError, ScoreError, SegmentError, WeightError, counted, outside_unit
 from calframe._label import MOST_VALUES, check_values
 from calframe._rows import FAULT, LARGEST_WEIGHT, SMALLEST_WEIGHT, outside_bins, wrong_weight
 from calframe._table import LARGEST_LOGIT, Table, extreme_logit, model_alias
 
-_PERCENT, _LEAST_PERCENT = 100.0, 10.0  # the largest score of a table in percent
+_DECILES, _PERCENT = 10.0, 100.0  # the largest score of a table in tenths, and in percent
 _ROUNDING = 1e-6  # scores this far outside [0, 1] are the work of arithmetic
 
 
@@ -162,9 +162,8 @@ def _outside_text(name: str, bins: Bins, rows: int, low: float, high: float) -> 
 
 
 def _score_text(name: str, rows: int, low: float, high: float, *, all_of_them: bool) -> str:
-    ends = f"from {_shown(low)} to {_shown(high)}"
-    text = f"score must lie in [0, 1]; column {name!r} has {counted(rows)} outside, {ends}."
-    if low >= 0.0 and _LEAST_PERCENT <= high <= _PERCENT:
+    text = outside_unit(name, rows, _shown(low), _shown(high))
+    if low >= 0.0 and _DECILES < high <= _PERCENT:
         return f"{text} It looks like percent: divide by 100."
     if low < -_ROUNDING and np.isfinite([low, high]).all():
         return f"{text} It looks like logits: pass link='logit'."

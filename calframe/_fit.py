@@ -17,10 +17,11 @@ from calframe._maps._reading import Counts, read_scores, read_vectors
 from calframe._maps._rows import RESERVED
 from calframe._options import check_choice, check_floor
 from calframe._roles import Roles, WeightKind
-from calframe._table import open_table
+from calframe._table import Table, open_table
 from calframe._typing import Closed, Invalid, Link, Names, Strategy
 
 _ONE_VERSUS_REST = "ovr_"
+_FAR = 2.0  # a mean weight from 1, as a factor
 _OF_METHODS = sorted(
     {name for each in METHODS.values() for name in each.options}
     | {name for each in CLASS_METHODS.values() for name in each.options}
@@ -100,7 +101,7 @@ def fit(
         method        the map
         ============  =================================================================================
         identity      p itself
-        temperature   softmax(z / T), T > 0
+        temperature   softmax(z / T), T > 0; the only one of these that pools, beside those of ovr_
         vector        softmax(w z + b), a w and b for each class
         matrix        softmax(W z + b)
         dirichlet     the same, with ``off_diagonal`` times the squares of W outside its diagonal and
@@ -118,23 +119,27 @@ def fit(
     pooling : {"none", "partial", "complete"}, optional
         ``"partial"``, the default where the method can: the parameters of the segments are taken as draws from one
         normal distribution, estimated from all of them (empirical Bayes), so that a segment with many rows keeps its
-        own fit and one with few follows the others. isotonic and histogram then take their shape from all rows (the
-        pooled isotonic curve) and bend it by a slope and an intercept a segment. With fewer than five segments it is
+        own fit and one with few follows the others. isotonic and histogram then take their shape from all rows and
+        bend it by a slope and an intercept a segment, see the notes. With fewer than five segments it is
         ``"complete"``, and the map says so. ``"none"``: each segment alone; one that has no finite fit (one class, one
         score, scores that separate the classes, fewer rows than parameters) takes the pooled map, and its note says
         so. ``"complete"``: segments are ignored.
     weight : str, optional
-        Column of row weights: 0, or between 1e-100 and 1e100. Weights count rows where a method depends on their
-        number: give importance weights a mean of 1.
+        Column of row weights: 0, or between 1e-100 and 1e100; weight 2 is the row twice. What depends on the number of
+        rows (partial pooling, smoothed targets, ``laplace``, standard errors) takes weights as that: give importance
+        weights a mean of 1.
     positive : object, optional
         The label value that counts as positive, where the label does not tell.
     link : {"probability", "logit"}, default "probability"
-        What the score columns hold.
+        What the score columns hold. platt, temperature, beta and spline read logits as they are; isotonic, histogram
+        and venn_abers read the probabilities they stand for, and join their points by straight lines in these. Logits
+        above 36 stand for the same probability, and a note counts them.
     invalid : {"raise", "drop"}, default "raise"
-        What to do with scores outside [0, 1], labels of other values or wrong weights: raise, or leave them out and
-        count them.
+        What to do with scores outside [0, 1] or wrong weights: raise, or leave them out and count them. A label of
+        another value is an error either way.
     weight_kind : {"importance", "frequency"}, default "importance"
-        Whether weights are importances or counts of rows.
+        Whether weights are importances or counts of rows. The map is the same; a note says if partial pooling got
+        importances whose mean is far from 1.
     classes : sequence, optional
         The classes of a score column that holds vectors, in their order.
     floor : float, default 1e-12
@@ -184,8 +189,18 @@ def fit(
     Numbers judged on the rows that a map was fitted on are too good. `calframe.cross_fit` gives every row a score from
     a map that has not seen it, and `calframe.validate` says whether a map is worth it.
 
-    No map reverses the order of scores, but histogram may. Where the best fit would, the best one that does not is
-    taken, and the note says so.
+    No map reverses the order of scores, but histogram may, unless it pools partially. Where the best fit would, the
+    best one that does not is taken, and the note says so.
+
+    With partial pooling, isotonic and histogram are logit P = intercept + slope c(p), slope >= 0, with c the logit of
+    the method's own curve of all rows, joined and binned as its options say. There each block or bin has the rate
+    (K + s) / (N + 2 s), with N its weight, K that of its positives and s ``laplace`` or else 1/2, so that c is finite;
+    rates that fall are pooled, by isotonic regression with weights N + 2 s. A bin without rows keeps the score within
+    the rates of the bins beside it; beyond the outermost blocks, or bins with rows, c is constant. ``epsilon`` clips P.
+    The pooled map has the slope and the intercept that are nearest to the ``"complete"`` map (least Kullback-Leibler
+    divergence from the rates of its blocks or bins). It is that map only as far as the halves that were added let it:
+    a rate of 0 or 1 has no finite logit. It is exactly that map where laplace is given, each bin has rows, and no rate
+    falls; the rows that laplace adds to a bin are shared by the segments, as they share its weight.
 
     References
     ----------
@@ -246,7 +261,7 @@ def fit(
     _check_unused(method, chosen, {name: given[name] for name in _OF_METHODS})
     check_floor(floor)
     check_options(**used)
-    found, counts = _fitted(
+    found, counts, positive = _fitted(
         data,
         roles,
         method,
@@ -275,6 +290,7 @@ def fit(
         label=label,
         scores=roles.scores,
         classes=roles.classes,
+        positive=positive,
         vector=roles.vector,
         by=found.segments.by,
         pooling=found.pooling,
@@ -285,7 +301,7 @@ def fit(
         n_invalid=counts.n_invalid,
         low=counts.low,
         high=counts.high,
-        notes=found.notes,
+        notes=counts.notes + _weight_notes(counts, found, roles) + found.notes,
         mark=counts.mark,
         form=found.form,
         segments=found.segments,
@@ -308,7 +324,7 @@ def _method(name: Any, *, several: bool) -> Method | ClassMethod:
 
 def _pooling(asked: Any, name: str, method: Method | ClassMethod) -> Pooling:
     """Return how segments are pooled: partially where the method can, unless something else is asked for."""
-    pools = isinstance(method, Method) and method.pool is not None
+    pools = method.pool is not None
     if asked is not None:
         check_choice("pooling", asked, get_args(Pooling))
     if name == "identity" and asked != "partial":  # the same in all segments
@@ -316,7 +332,8 @@ def _pooling(asked: Any, name: str, method: Method | ClassMethod) -> Pooling:
     if asked is None:
         return "partial" if pools else "none"
     if asked == "partial" and not pools:
-        able = [f"{one!r}" for one, each in METHODS.items() if each.pool is not None]
+        known: Mapping[str, Method | ClassMethod] = METHODS if isinstance(method, Method) else CLASS_METHODS
+        able = [f"{one!r}" for one, each in known.items() if each.pool is not None]
         msg = f"method={name!r} has no partial pooling; pass pooling='none' or 'complete', or take {', '.join(able)}."
         raise ArgumentError(msg)
     pooling: Pooling = asked
@@ -336,19 +353,37 @@ def _check_unused(name: str, method: Method | ClassMethod, given: Mapping[str, A
 
 def _fitted(
     data: Any, roles: Roles, method: str, pooling: Pooling, options: FitOptions, *, engine: Any
-) -> tuple[Fitted, Counts]:
+) -> tuple[Fitted, Counts, Any]:
+    """Return what was fitted, the counts of rows, and the label value that counts as positive."""
     if not roles.multiclass:
         bins = options.choice.fixed if method == "histogram" else None
         table = open_table(data, roles, reserved=RESERVED, view="second" if roles.classes else "score", bins=bins)
         counts, scores = read_scores(table, engine=engine)
-        return fitted_scores(scores[0], METHODS[method], options, pooling), counts
+        return fitted_scores(scores[0], METHODS[method], options, pooling), counts, _positive(table)
     if method in CLASS_METHODS:
         counts, rows = read_vectors(open_table(data, roles, reserved=RESERVED, view="vectors"), engine=engine)
         _check_rows(counts, roles, CLASS_METHODS[method], options)
-        return fitted_vectors(rows, CLASS_METHODS[method], options, pooling), counts
+        return fitted_vectors(rows, CLASS_METHODS[method], options, pooling), counts, None
     counts, scores = read_scores(open_table(data, roles, reserved=RESERVED, view="classwise"), engine=engine)
     binary = METHODS[method.removeprefix(_ONE_VERSUS_REST)]
-    return fitted_classes(scores, roles.classes, binary, options, pooling), counts
+    return fitted_classes(scores, roles.classes, binary, options, pooling), counts, None
+
+
+def _weight_notes(counts: Counts, found: Fitted, roles: Roles) -> tuple[str, ...]:
+    """Return what is to be said of weights that partial pooling takes as numbers of rows."""
+    is_count = roles.weight is None or roles.weight_kind == "frequency"
+    if is_count or found.pooling != "partial" or 1.0 / _FAR < counts.mean_weight < _FAR:
+        return ()
+    mean = f"{counts.mean_weight:.3g}"
+    return (f"partial pooling takes weights as numbers of rows; their mean is {mean}, that of importances should be 1",)
+
+
+def _positive(table: Table) -> Any:
+    """Return the label value that counts as positive; None where classes are named."""
+    if table.classes is not None:
+        return None
+    value = table.label.positive
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _check_rows(counts: Counts, roles: Roles, method: ClassMethod, options: FitOptions) -> None:

@@ -80,6 +80,10 @@ class Folds:
         for one in range(int(fold.max()) + 1):
             yield (fold < one if self.time is not None else fold != one), fold == one
 
+    def groups(self, frame: nw.DataFrame[Any]) -> Ints | None:
+        """Return the group of each row, from 0; None where rows have none."""
+        return None if self.group is None else _codes(frame, self.group, role="group", fewest=1)
+
     def assigned(self, frame: nw.DataFrame[Any]) -> Ints:
         """Return the fold of each row, from 0; every fold has rows."""
         self.check_columns(frame.schema)

@@ -13,6 +13,7 @@ from calframe._typing import Notion, RateInterval, Smoother
 
 _ENGINES = ("auto", "in-memory", "streaming", "gpu")
 _MOST_RESAMPLES = 1_000_000
+_NARROWEST, _WIDEST = 200, 4000  # pixels of a chart
 
 
 def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
@@ -82,6 +83,13 @@ def check_resamples(count: Any) -> None:
     """Raise unless a number of resamples is a whole number that leaves something to look at."""
     if not (isinstance(count, int | np.integer) and not isinstance(count, bool) and 20 <= count <= _MOST_RESAMPLES):
         msg = f"n_resamples must be a whole number from 20 to {_MOST_RESAMPLES:,}; got {count!r}."
+        raise ArgumentError(msg)
+
+
+def check_width(width: Any) -> None:
+    """Raise unless the width of a chart is a number of pixels that can be drawn on."""
+    if not (is_real(width) and _NARROWEST <= width <= _WIDEST):
+        msg = f"width must be a number of pixels from {_NARROWEST} to {_WIDEST:,}; got {width!r}."
         raise ArgumentError(msg)
 
 

@@ -77,7 +77,7 @@ def shift_prior(
     Silva Filho et al. (2023), section 2.1, with r and r' the odds of `base` and `prior` (positives per negative), not
     their rates: from 0.5 to 0.1 it is 1 / (1 + 1/9) = 0.9.
 
-    Scores of 0 and 1 stay there; a 0 is taken as 1e-300.
+    Scores of 0 and 1 have no odds: they are taken as 1e-300, and as that far from 1, and move by as little.
 
     References
     ----------
@@ -109,7 +109,8 @@ def shift_prior(
         msg = f"shift_prior takes the scores of one model; score= names {len(roles.scores)}. Call it for each."
         raise ArgumentError(msg)
     if (base is None) == (label is None):
-        msg = "shift_prior needs base=, the rate where the scores are right now, or label= to take it from the table."
+        both = "" if label is None else "; both are given"
+        msg = f"shift_prior takes base=, the rate where scores are right now, or label= with the rate of a table{both}."
         raise ArgumentError(msg)
     if label is None and not (positive is None and weight is None):
         msg = "positive= and weight= are for the rate in the table, and base= is given; leave them out, or base=."

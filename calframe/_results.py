@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 import polars as pl
 
 SCHEMA_VERSION = 1
@@ -74,7 +75,21 @@ def like(table: pl.DataFrame, native: Any) -> Any:
         return table
     columns = {name: table.get_column(name).to_list() for name in table.columns}
     schema = nw.from_native(table).schema
-    return nw.from_dict(columns, schema, backend=frame.implementation).to_native()
+    gaps = {}
+    if frame.implementation.is_pandas():  # NumPy has no whole numbers or bools that are missing
+        kinds = {name: kind for name, dtype in schema.items() if (kind := _nullable(dtype)) is not None}
+        gaps = {name: pd.array(columns[name], dtype=kind) for name, kind in kinds.items() if None in columns[name]}
+    columns = {name: values for name, values in columns.items() if name not in gaps}
+    rest = {name: dtype for name, dtype in schema.items() if name not in gaps}
+    found = nw.from_dict(columns, rest, backend=frame.implementation).to_native()
+    return found.assign(**gaps)[table.columns] if gaps else found
+
+
+def _nullable(dtype: Any) -> Any:
+    """Return the name of the nullable pandas type of whole numbers and bools; None for others."""
+    if isinstance(dtype, nw.Boolean):
+        return "boolean"
+    return type(dtype).__name__ if dtype.is_integer() else None
 
 
 def records(table: Any) -> list[dict[str, Any]]:

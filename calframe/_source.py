@@ -15,6 +15,7 @@ from calframe._errors import ArgumentError, CalframeError
 from calframe._pandas import Levels, coded, is_sortable, pandas_ready, vector_values
 from calframe._roles import Roles
 
+_LARGEST_WHOLE = 2**53  # up to which floats tell whole numbers apart
 _SUPPORTED = (
     "a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table, or a table that narwhals opens lazily (DuckDB, "
     "PySpark, Dask, Ibis)"
@@ -35,6 +36,9 @@ class Source:
         The type of each used column in the user's table; a column of nulls alone has that of its role.
     recast : frozenset of str
         Columns that must be cast to that type first: those of nulls alone, and text in layouts that cannot be sorted.
+    by_text : frozenset of str
+        Columns of numbers that become floats by way of text: pyarrow's own cast errs in the last digit of decimals, and
+        refuses integers that floats do not tell apart.
     codes : mapping of str to str
         The private names of columns of codes, which stand for the segment columns of a pandas table.
     levels : mapping of str to pandas.Series, or None
@@ -45,6 +49,7 @@ class Source:
     aliases: Mapping[str, str]
     types: Mapping[str, Any]
     recast: frozenset[str] = frozenset()
+    by_text: frozenset[str] = frozenset()
     codes: Mapping[str, str] = field(default_factory=dict)
     levels: Mapping[str, Levels] | None = None
 
@@ -57,6 +62,11 @@ class Source:
         """Return a used column."""
         found = nw.col(self.aliases[name])
         return found.cast(self.types[name]) if name in self.recast else found
+
+    def value(self, name: str) -> nw.Expr:
+        """Return a used column that is read for its values, of a type that can be cast to Float64 without an error."""
+        found = self.column(name)
+        return found.cast(nw.String).cast(nw.Float64) if name in self.by_text else found
 
     def key(self, name: str) -> nw.Expr:
         """Return a segment column, or its codes."""
@@ -77,7 +87,7 @@ class Source:
 
     def number(self, name: str) -> nw.Expr:
         """Return a used column as Float64."""
-        found = self.column(name)
+        found = self.value(name)
         return (found.cast(nw.Int8) if isinstance(self.types[name], nw.Boolean) else found).cast(nw.Float64)
 
 
@@ -93,7 +103,24 @@ def open_source(data: Any, roles: Roles, *, reserved: Iterable[str]) -> Source:
     types, blank, unknown = _types(frame, roles)
     check_types(types, roles, unknown=unknown)
     arrow_text = {name for name in aliases if isinstance(types[name], nw.String) and frame.implementation.is_pyarrow()}
-    return Source(frame=_renamed(frame, aliases), aliases=aliases, types=types, recast=frozenset(blank | arrow_text))
+    return Source(
+        frame=_renamed(frame, aliases),
+        aliases=aliases,
+        types=types,
+        recast=frozenset(blank | arrow_text),
+        by_text=_by_text(frame, types) if frame.implementation.is_pyarrow() else frozenset(),
+    )
+
+
+def _by_text(frame: nw.LazyFrame[Any], types: Mapping[str, Any]) -> frozenset[str]:
+    """Return the columns of a pyarrow table whose numbers pyarrow cannot make floats of, or not the nearest ones."""
+    found = {name for name, dtype in types.items() if isinstance(dtype, nw.Decimal)}
+    for name in (name for name, dtype in types.items() if dtype.is_integer()):
+        column = nw.col(name)
+        ends = frame.select(low=column.min(), high=column.max()).collect().row(0)
+        if any(end is not None and abs(end) > _LARGEST_WHOLE for end in ends):
+            found.add(name)
+    return frozenset(found)
 
 
 def _pandas_source(data: pd.DataFrame, roles: Roles) -> Source:

@@ -182,14 +182,14 @@ def open_table(
     dtype, classes = source.types[roles.label], None
     if roles.classes:
         classes = ClassRule.from_dtype(roles.classes, dtype, column=roles.label)
-        selected.append(classes.prepared(source.column(roles.label), dtype).alias("_cf_label"))
+        selected.append(classes.prepared(source.value(roles.label), dtype).alias("_cf_label"))
         raw, label = (
             _with_classes(source, selected, roles, classes, view),
             LabelRule(mode="boolean", positive=True, text=False),
         )
     else:
         label = LabelRule.from_dtype(dtype, column=roles.label, positive=roles.positive)
-        selected.append(label.prepared(source.column(roles.label)).alias("_cf_label"))
+        selected.append(label.prepared(source.value(roles.label)).alias("_cf_label"))
         raw = _with_probability(_stacked(source, selected, roles), roles)
     return Table(
         raw=raw,

@@ -53,14 +53,15 @@ def of_curve(form: Any, curve: int, score: float, *, is_logit: bool, floor: floa
         if form.names == ("temperature",):
             values = [1 / values[0]]
         features = [feature(form, name, score, is_logit=is_logit, floor=floor) for name in form.features]
-        return [expit(math.fsum(a * b for a, b in zip(values, features, strict=True)))]
+        value = expit(math.fsum(a * b for a, b in zip(values, features, strict=True)))
+        return [min(max(value, form.epsilon), 1 - form.epsilon)]
     return [expit(spline(form, curve, logit(score, is_logit=is_logit, floor=floor)))]
 
 
 def feature(form: Linear, name: str, score: float, *, is_logit: bool, floor: float) -> float:
     z = logit(score, is_logit=is_logit, floor=floor)
     if name == "curve":
-        return through(form.base, 0, z)
+        return logit(through(form.base, 0, expit(score) if is_logit else score), is_logit=False, floor=floor)
     if is_logit:
         log, log_rest = -math.log1p(math.exp(-z)), math.log1p(math.exp(z))
     else:

@@ -33,15 +33,15 @@ TABLE = {"y": [1, 0, 1, 0], "p": [0.9, 0.2, 0.6, 0.4], "w": [1.0, 2.0, 3.0, 4.0]
 POLARS = Maker("polars")
 
 SCORES = [
-    ([90.0, 20.0, 60.0, 40.0], r"\[0, 1\]; column 'p' has 4 rows outside, from 20 to 90\. It looks like percent"),
-    ([0.0, 1.0, 60.0, 100.0], r"column 'p' has 2 rows outside, from 0 to 100\. It looks like percent: divide by 100"),
-    ([-2.0, 3.0, 1.0, 0.0], r"column 'p' has 2 rows outside, from -2 to 3\. It looks like logits: pass link='logit'"),
-    ([-2.0, 0.5, 0.5, 0.0], r"column 'p' has 1 row outside, from -2 to 0\.5\. It looks like logits"),
-    ([0.5, math.inf, 0.5, 0.5], r"column 'p' has 1 row outside, from 0\.5 to inf\..*invalid='drop'"),
-    ([0.5, -math.inf, 0.5, 0.5], r"column 'p' has 1 row outside, from -inf to 0\.5\..*invalid='drop'"),
-    ([1e6, 0.5, 0.5, 0.5], r"column 'p' has 1 row outside, from 0\.5 to 1e\+06\..*invalid='drop'"),
-    ([2, 0, 1, 1], r"column 'p' has 1 row outside, from 0 to 2"),
-    ([None, math.nan, 1.5, 0.5], r"column 'p' has 1 row outside, from 0\.5 to 1\.5"),
+    ([90.0, 20.0, 60.0, 40.0], r"\[0, 1\]: column 'p' runs from 20 to 90, with 4 rows outside\. It looks like"),
+    ([0.0, 1.0, 60.0, 100.0], r"runs from 0 to 100, with 2 rows outside\. It looks like percent: divide by 100"),
+    ([-2.0, 3.0, 1.0, 0.0], r"runs from -2 to 3, with 2 rows outside\. It looks like logits: pass link='logit'"),
+    ([-2.0, 0.5, 0.5, 0.0], r"column 'p' runs from -2 to 0\.5, with 1 row outside\. It looks like logits"),
+    ([0.5, math.inf, 0.5, 0.5], r"column 'p' runs from 0\.5 to inf, with 1 row outside\..*invalid='drop'"),
+    ([0.5, -math.inf, 0.5, 0.5], r"column 'p' runs from -inf to 0\.5, with 1 row outside\..*invalid='drop'"),
+    ([1e6, 0.5, 0.5, 0.5], r"column 'p' runs from 0\.5 to 1e\+06, with 1 row outside\..*invalid='drop'"),
+    ([2, 0, 1, 1], r"column 'p' runs from 0 to 2, with 1 row outside"),
+    ([None, math.nan, 1.5, 0.5], r"column 'p' runs from 0\.5 to 1\.5, with 1 row outside"),
 ]
 
 
@@ -53,7 +53,7 @@ def test_scores_outside_their_range(make: Maker, scores: list[Any], match: str) 
 def test_a_score_just_outside_is_shown_as_it_is(make: Maker) -> None:
     # rounding to six digits would print "from 0.2 to 1" and call that percent
     scores = [0.5, 0.2, 1.0000000002, 0.5]
-    refuses(make, {**TABLE, "p": scores}, ScoreError, r"1 row outside, from 0\.2 to 1\.0000000002", reads=True)
+    refuses(make, {**TABLE, "p": scores}, ScoreError, r"from 0\.2 to 1\.0000000002, with 1 row outside", reads=True)
     with pytest.raises(ScoreError) as caught:
         calframe.metrics(POLARS({**TABLE, "p": scores}), label="y", score="p")
     assert "percent" not in str(caught.value)
@@ -61,7 +61,7 @@ def test_a_score_just_outside_is_shown_as_it_is(make: Maker) -> None:
 
 def test_the_model_that_is_outside_is_named(make: Maker) -> None:
     table = {**TABLE, "q": [0.1, 0.2, 1.5, 0.4]}
-    refuses(make, table, ScoreError, r"column 'q' has 1 row outside, from 0\.1 to 1\.5", reads=True, score=["p", "q"])
+    refuses(make, table, ScoreError, r"'q' runs from 0\.1 to 1\.5, with 1 row outside", reads=True, score=["p", "q"])
 
 
 def test_one_bad_row_among_segments_is_found(make: Maker) -> None:

@@ -143,7 +143,7 @@ def test_seed_and_resamples_are_handed_on(capsys: pytest.CaptureFixture[str], mo
         (["--label", "w", "--score", "p"], "which is neither bool nor 0/1 nor -1/+1; say which value is positive"),
         (["--label", "seg", "--score", "p"], "for example --positive b."),
         (["--label", "w", "--score", "p", "--positive", "x"], "column 'w' holds numbers, and 'x' is none of them"),
-        (["--label", "y", "--score", "w"], "outside, from 1 to 2. Correct those rows"),
+        (["--label", "y", "--score", "w"], "runs from 1 to 2, with"),
         ([*ROLES, "--by", "p"], "is a float column"),
         ([*ROLES, "--metric", "brie"], "--metric brie is not known. Did you mean 'brier'?"),
         ([*ROLES, "--metric", "roc"], "--metric roc is not known. Did you mean 'auc'? It must be one of"),

@@ -80,7 +80,9 @@ def test_every_format_gives_the_same_table(source: str, name: str, capsys: pytes
         "json": NEW.write_json,
     }
     writers[source.split(".")[1]](source)
-    assert written(capsys, source, *MAP, "-o", name).startswith(f"Wrote {name} (3 rows, ")
+    note, wrote = written(capsys, source, *MAP, "-o", name).splitlines()
+    assert note == "Note: 1 row has a score out of the range that the map was fitted on (1 above it)."
+    assert wrote.startswith(f"Wrote {name} (3 rows, ")
     assert READERS[name](name).to_dicts() == NEW.with_columns(p_calibrated=pl.Series(FOUND)).to_dicts()
     assert folder() == {source, "maps.json", name}  # nothing half-written is left
 
@@ -312,13 +314,13 @@ def test_text_is_utf8_whatever_the_terminal_speaks() -> None:
         (["twins.csv", *MAP], "two columns are called 'x'; rename one of them in the file"),
         (["words.csv", *MAP], "column 'p' should hold numbers; it has 2 other values, the first of them '50%'"),
         (["latin.csv", *MAP], "Save it as UTF-8 first"),
-        (["percent.parquet", *MAP], "scores must lie between 0 and 1; column 'p' has 1 row outside"),
+        (["percent.parquet", *MAP], "scores must lie in [0, 1]: column 'p' runs from"),
         (
             ["percent.parquet", *MAP, "-o", "out.parquet"],
             "to 50. The map was fitted on probabilities: give it those of",
         ),
         (["percent.parquet", *MAP, "-o", "out.ndjson"], "same model. Rows are counted in a part of the table.\n"),
-        (["negative.parquet", *MAP, "-o", "out.csv"], "column 'p' has 1 row outside, from -0.5 to"),
+        (["negative.parquet", *MAP, "-o", "out.csv"], "column 'p' runs from -0.5 to"),
         (["broken.parquet", *MAP, "-o", "out.csv"], "cannot read 'broken.parquet'"),
         (
             ["lists.parquet", *MAP],

@@ -12,6 +12,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 
 import calframe
 from calframe import (
@@ -107,6 +110,35 @@ def test_several_classes(table_of: Maker, method: str) -> None:
     for score in [columns] if nullable else [columns, vectors]:
         found = crossed(table_of(table), folds="f", method=method, **score)
         assert {name: found[name] for name in names} == {name: approx(expected[name]) for name in names}
+
+
+def test_the_mean_of_a_map_a_fold_is_scikit_learns_ensemble() -> None:
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(600, 3))
+    y = (rng.random(600) < 1.0 / (1.0 + np.exp(-x @ [1.0, -2.0, 0.5]))).astype(int)
+    known, new, folds = x[:400], x[400:], KFold(3)
+    peer = CalibratedClassifierCV(LogisticRegression(C=0.05), method="sigmoid", cv=folds, ensemble=True)
+    expected = peer.fit(known, y[:400]).predict_proba(new)[:, 1]
+    learn, apply = [], []
+    for fold, (others, own) in enumerate(folds.split(known)):
+        model = LogisticRegression(C=0.05).fit(known[others], y[others])
+        learn.append(pl.DataFrame({"y": y[own], "z": model.decision_function(known[own]), "fold": fold}))
+        apply.append(pl.DataFrame({"row": np.arange(200), "z": model.decision_function(new), "fold": fold}))
+    maps = calframe.fit(
+        pl.concat(learn),
+        label="y",
+        score="z",
+        link="logit",
+        method="platt",
+        by="fold",
+        pooling="none",
+        target_smoothing=True,
+    )
+    found = maps.apply(pl.concat(apply)).group_by("row").agg(pl.col("p_calibrated").mean()).sort("row")
+    assert np.abs(found["p_calibrated"].to_numpy() - expected).max() < 1e-6  # scikit-learn stops before the optimum
+    one = calframe.fit(pl.concat(learn), label="y", score="z", link="logit", method="platt", target_smoothing=True)
+    other = one.apply(pl.concat(apply)).group_by("row").agg(pl.col("p_calibrated").mean()).sort("row")
+    assert np.abs(other["p_calibrated"].to_numpy() - expected).max() > 1e-3  # it is the maps, not only the models
 
 
 @pytest.mark.parametrize("arguments", [{}, {"group": "g"}, {"by": "g"}], ids=str)
@@ -289,7 +321,7 @@ def test_tables_that_cannot_be_cross_fitted(columns: Any, error: type[CalframeEr
 
 def test_remote_tables_are_to_be_collected_first() -> None:
     relation = duckdb.from_arrow(pa.table({"y": [0, 1], "p": [0.2, 0.7]}))
-    with pytest.raises(ArgumentError, match="needs the rows in memory or a polars LazyFrame; got DuckDBPyRelation"):
+    with pytest.raises(ArgumentError, match=r"cross_fit\(\) needs the rows in memory or a polars LazyFrame; got Duck"):
         calframe.cross_fit(relation, label="y", score="p")
 
 

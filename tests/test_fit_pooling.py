@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
 
+import calframe
 from calframe._fitting._bounds import within
 from calframe._fitting._fitted import Outcome
 from calframe._fitting._pooling import Pooled, pooled
@@ -270,3 +272,76 @@ def test_temperature_and_beta_have_bounds_too() -> None:
         at_bound = bent.values[:, g] == lower
         np.testing.assert_allclose(slope[~at_bound], 0.0, atol=1e-7)
         assert (slope[at_bound] >= -1e-7).all()
+
+
+# ---------------------------------------------------------------- weights of very different sizes
+def unevenly(seed: int, scale: float, kind: str, *, by_segment: bool) -> tuple[Regression, Floats]:
+    """Return 8 segments of true probabilities whose weights are 1e-scale to 1e+scale."""
+    rng = np.random.default_rng(seed)
+    g = np.sort(np.append(np.arange(8), rng.integers(0, 8, 392)))
+    p = rng.uniform(size=400)
+    yes = rng.uniform(size=400) < p
+    weight = 10.0 ** (rng.uniform(-scale, scale, 8)[g] if by_segment else rng.uniform(-scale, scale, 400))
+    features, lower = {
+        "platt": ((np.log(p) - np.log1p(-p), None), SLOPE),
+        "temperature": ((np.log(p) - np.log1p(-p),), np.array([1e-3])),
+        "beta": ((np.log(p), -np.log1p(-p), None), np.array([0.0, 0.0, -np.inf])),
+    }[kind]
+    starts = np.searchsorted(g, np.arange(8))
+    return Regression(starts=starts, positive=weight * yes, negative=weight * ~yes, features=features), lower
+
+
+@pytest.mark.parametrize("kind", ["platt", "temperature", "beta"])
+@pytest.mark.parametrize("scale", [3.0, 10.0, 30.0, 60.0, 99.0])
+@pytest.mark.parametrize("by_segment", [False, True])
+def test_uneven_weights_give_finite_values_or_none_at_all(*, kind: str, scale: float, by_segment: bool) -> None:
+    lost = 0
+    for seed in range(12):
+        regression, lower = unevenly(seed, scale, kind, by_segment=by_segment)
+        fit = pooled(regression, lower=lower)
+        if set(fit.outcome.tolist()) == {Outcome.SEPARABLE}:  # the heaviest rows separate the classes
+            lost += 1
+            continue
+        for part in (fit.values, fit.standard_deviation, fit.mean, fit.spread, fit.complete):
+            assert np.isfinite(part).all()
+        assert (fit.values >= lower[:, None]).all()
+    assert lost <= (4 if scale > 40.0 and not by_segment else 0)
+
+
+@pytest.mark.parametrize("weight", [1e15, 1e50, 1e100])
+def test_a_segment_with_all_the_weight_has_its_own_fit_and_the_others_follow(weight: float) -> None:
+    # to all others the one sharp estimate is all that is known of the prior's mean, and nothing tells a spread
+    regression, _ = simulated(3, 12, (60, 90), (0.3, 0.5))
+    heavy = np.where(np.repeat(np.arange(12), regression.sizes) == 4, weight, 1.0 / weight)
+    fit = pooled(replace(regression, positive=heavy * regression.positive, negative=heavy * regression.negative))
+    own, _ = maximum_likelihood(regression.only(np.arange(12) == 4))
+    np.testing.assert_allclose(fit.values[:, 4], own[:, 0], rtol=1e-6)
+    np.testing.assert_allclose(fit.values, np.repeat(own, 12, axis=1), atol=1e-3)
+
+
+def test_segments_that_are_known_exactly_keep_their_own_fits() -> None:
+    regression, _ = simulated(4, 12, (60, 90), (0.3, 0.5))
+    many = replace(regression, positive=1e40 * regression.positive, negative=1e40 * regression.negative)
+    fit, own = pooled(many), maximum_likelihood(regression)[0]
+    np.testing.assert_allclose(fit.values, own, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(fit.mean, own.mean(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(fit.spread, np.cov(own, bias=True), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["platt", "beta", "temperature", "isotonic", "histogram"])
+@pytest.mark.parametrize("scale", [3, 20, 99])
+def test_maps_of_uneven_weights_are_finite(method: str, scale: int) -> None:
+    for seed in range(8, 12):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(size=400)
+        yes, segment = (rng.uniform(size=400) < p).astype(int), rng.integers(0, 8, 400)
+        table = pl.DataFrame({"y": yes, "p": p, "g": segment, "w": 10.0 ** rng.uniform(-scale, scale, 400)})
+        found = calframe.fit(table, label="y", score="p", by="g", weight="w", method=method)
+        assert (
+            found.table.filter(~pl.col("note").fill_null("").str.contains("takes the pooled"))["value"]
+            .is_finite()
+            .all()
+        )
+        calibrated = found.apply(table)["p_calibrated"]
+        assert calibrated.null_count() == 0
+        assert calibrated.is_between(0.0, 1.0).all()

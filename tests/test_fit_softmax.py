@@ -10,7 +10,7 @@ import pytest
 import sklearn.calibration
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog, minimize_scalar
+from scipy.optimize import linprog, minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
@@ -303,6 +303,26 @@ def test_rows_that_leave_a_map_open_get_a_small_ridge(fit: Fit) -> None:
     found = fit(flat)
     p = apply_softmax(flat.scores[:1], found.slopes, found.intercepts, np.zeros(1, int))
     np.testing.assert_allclose(p[0], np.array([4, 2, 3]) / 9, atol=1e-4)
+
+
+def test_the_small_ridge_is_small_for_scores_of_a_small_range() -> None:
+    # two classes always have the same score, which leaves the matrix open
+    rng = np.random.default_rng(18)
+    first = 1 / 3 + 0.002 * rng.standard_normal(600)
+    scores = np.column_stack([first, (1 - first) / 2, (1 - first) / 2])
+    chance = np.column_stack([1 / (1 + np.exp(-600 * (first - 1 / 3))), np.zeros((600, 2))])
+    chance[:, 1:] = (1 - chance[:, :1]) / 2
+    label = (chance.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1)
+    vectors = vectors_of(scores, label)
+    full = matrix(vectors)
+    assert full.outcome.tolist() == [Outcome.ONE_SCORE]
+
+    def loss(theta: Floats) -> float:  # one slope, and a constant for the first class: such maps are matrices, too
+        return losses(vectors, theta[0] * np.eye(3), np.array([theta[1], 0.0, 0.0]))
+
+    best = minimize(loss, np.array([1.0, 0.0]), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-12})
+    assert best.x[0] > 100.0
+    assert mean_loss(vectors, full) <= best.fun + 1e-5
 
 
 def test_scores_of_0_and_1_that_are_right_have_no_maximum() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize
 from scipy.special import expit
 
+import calframe
 from calframe._fitting import _spline
 from calframe._fitting._fitted import Outcome
 from calframe._fitting._spline import SplineKnots, spline, spline_at
@@ -301,3 +303,11 @@ def test_weights_beyond_rounding_have_a_curve_or_none() -> None:
     known = np.isin(fit.outcome, [Outcome.FINE, Outcome.BOUND])
     assert np.isfinite(fit.y[np.repeat(known, np.diff(np.append(fit.starts, len(fit.x))))]).all()
     assert set(fit.outcome[~known].tolist()) <= {Outcome.SEPARABLE}
+
+
+def test_weight_two_is_the_row_twice_whatever_weights_are() -> None:
+    rng = np.random.default_rng(11)
+    table = pl.DataFrame({"p": rng.uniform(size=60), "y": rng.integers(0, 2, 60), "w": np.full(60, 2.0)})
+    heavy = calframe.fit(table, label="y", score="p", method="spline", weight="w").apply(table)["p_calibrated"]
+    twice = calframe.fit(pl.concat([table, table]), label="y", score="p", method="spline").apply(table)["p_calibrated"]
+    np.testing.assert_allclose(heavy.to_numpy(), twice.to_numpy(), rtol=0, atol=1e-12)

@@ -77,6 +77,12 @@ def test_a_lazy_table_is_not_read_before_it_is_collected() -> None:
     assert read
 
 
+def test_a_lazy_plan_that_does_not_need_the_column_does_not_make_it() -> None:
+    found = map_of(logistic((1.0, 0.0)))
+    table = pl.LazyFrame({"p": [0.5, 7.0], "id": [1, 2]})  # the second score would be an error
+    assert calframe.apply(table, found).select("id").collect()["id"].to_list() == [1, 2]
+
+
 def test_a_lazy_plan_may_go_on() -> None:
     table = fresh(several=False)
     found = binary_map("beta", ("g",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -49,32 +50,32 @@ def refuses(make: Maker, columns: Any, found: Any, error: type[Exception], match
 def test_scores_are_probabilities(make: Maker, wrong: float) -> None:
     for case in BINARY:
         columns = {"g": ["ams", "ber", None], "p": [0.5, wrong, None]}
-        said = r"scores must lie between 0 and 1; column 'p' has (1 row outside, from .* to .*|one outside: )"
+        said = r"scores must lie in \[0, 1\]: column 'p' (runs from .*, with 1 row outside|has one outside: )"
         refuses(make, columns, binary_map(case, ("g",)), ScoreError, said)
 
 
 def test_the_error_counts_rows_and_names_the_ends() -> None:
     table = pl.DataFrame({"p": [0.5, -2.0, 3.0, 0.25, None, float("nan")]})
-    said = r"column 'p' has 2 rows outside, from -2 to 3\. The map was fitted on probabilities: give it those of"
+    said = r"'p' runs from -2 to 3, with 2 rows outside\. The map was fitted on probabilities: give it those of"
     with pytest.raises(ScoreError, match=said):
         calframe.apply(table, binary_map("platt", ()))
 
 
 def test_the_error_of_an_expression_is_the_same() -> None:
-    with pytest.raises(ScoreError, match="column 'p' has 1 row outside, from 0 to 7"):
+    with pytest.raises(ScoreError, match="column 'p' runs from 0 to 7, with 1 row outside"):
         pl.DataFrame({"p": [0.0, 7.0]}).select(binary_map("platt", ()).to_expr())
 
 
 def test_rows_of_classes_are_probabilities(make: Maker) -> None:
     for case in ("identity", "matrix", "ovr_isotonic"):
         columns = {"p_a": [0.5, 1.25], "p_b": [0.25, -0.25], "p_c": [0.25, 0.0]}
-        refuses(make, columns, class_map(case, ()), ScoreError, "scores must lie between 0 and 1; column 'p_a' has")
+        refuses(make, columns, class_map(case, ()), ScoreError, r"\[0, 1\]: column 'p_a' (runs|has one outside)")
 
 
 def test_rows_of_classes_add_up_to_1(make: Maker) -> None:
     for case in ("identity", "matrix", "ovr_isotonic"):
         columns = {"p_a": [0.5, 0.5], "p_b": [0.25, 0.25], "p_c": [0.25, 0.125]}
-        said = r"must add up to 1.*score 'p_a', 'p_b', 'p_c' has (1 row where they do not, from|one of the sum) 0\.875"
+        said = r"must add up to 1.* 'p_b', 'p_c' has (1 row where they do not, from|a row that adds up to) 0\.875"
         refuses(make, columns, class_map(case, ()), ScoreError, said)
 
 
@@ -286,9 +287,9 @@ def test_a_vector_has_a_number_for_each_class(make: Maker, row: list[float]) -> 
 @pytest.mark.parametrize("kind", KINDS)
 def test_vectors_are_probabilities(make: Maker, kind: str) -> None:
     data = vector_table(make.library, kind, [[0.5, 0.25, 0.25], [1.25, 0.0, -0.25]])
-    refuses(make, data, vector_map(), ScoreError, "scores must lie between 0 and 1; column 'p' has ")
+    refuses(make, data, vector_map(), ScoreError, r"\[0, 1\]: column 'p' (runs from|has one outside)")
     data = vector_table(make.library, kind, [[0.5, 0.25, 0.25], [0.5, 0.5, 0.5]])
-    refuses(make, data, vector_map(), ScoreError, r"must add up to 1.*score 'p' has (1 row where|one of the sum 1\.5)")
+    refuses(make, data, vector_map(), ScoreError, r"must add up to 1.*'p' has (1 row where|a row that adds up to 1\.5)")
 
 
 def test_a_struct_has_a_field_for_each_class(make: Maker) -> None:
@@ -353,3 +354,28 @@ def test_the_new_name_is_text(name: Any) -> None:
 def test_a_map_of_classes_is_no_single_expression() -> None:
     with pytest.raises(ArgumentError, match=r"a map of 3 classes has no single column; use \.apply\(data\)"):
         class_map("vector", ()).to_expr()
+
+
+@pytest.mark.parametrize("score", ["p", 0.5, pl.Series([0.5])])
+def test_the_score_of_an_expression_is_one(score: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"score= takes a polars expression, such as pl\.col\('p'\); got"):
+        binary_map("platt", ()).to_expr(score=score)
+
+
+@pytest.mark.parametrize("width", ["x", None, 0, -1, 1e9, math.nan, True])
+def test_a_chart_has_a_width(width: Any) -> None:
+    with pytest.raises(ArgumentError, match="width must be a number of pixels from 200 to 4,000; got"):
+        binary_map("platt", ()).plot(width=width)
+
+
+def test_an_expression_of_text_is_refused() -> None:
+    table = pl.LazyFrame({"g": ["0.5"]})
+    with pytest.raises(ScoreError, match="has type String, and the map was fitted on numbers"):
+        table.select(pl.col("g").calib.apply(binary_map("platt", ()))).collect()
+
+
+def test_new_columns_differ() -> None:
+    found = replace(map_of(softmax(np.eye(3), np.zeros(3))), classes=(1, "1", "b"))
+    table = pl.DataFrame({"p_a": [0.2], "p_b": [0.3], "p_c": [0.5]})
+    with pytest.raises(ColumnClashError, match="two classes of the map make a column 'p_calibrated_1'"):
+        calframe.apply(table, found)

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import calframe
-from calframe._errors import CalframeError
+from calframe._errors import ArgumentError, CalframeError
 from tests._fitted_maps import BINARY, SEGMENTS, SEVERAL, binary_map, class_map, fresh
 
 LINKS = ("probability", "logit")
@@ -115,6 +115,63 @@ def test_a_map_of_vectors_is_kept(tmp_path: Path) -> None:
     same(found, calframe.load_map(found.save(tmp_path / "map.json")), table)
 
 
+# ------------------------------------------------------------------ maps of few or odd rows
+FEWEST = {"vector": 5, "matrix": 8, "dirichlet": 8}  # free ones: a number added to all classes changes nothing
+ODD_LABELS = {
+    "one class": lambda p: np.ones(len(p), dtype=int),
+    "one class of a segment": lambda p: np.where(np.arange(len(p)) % 5 == 0, 0, (p > p.mean()).astype(int)),
+    "separable": lambda p: (p > np.median(p)).astype(int),
+    "turned round": lambda p: (p < np.median(p)).astype(int),
+    "by turns": lambda p: np.arange(len(p)) // 5 % 2,
+}
+ODD_SCORES = {
+    "spread": lambda rows: np.linspace(0.01, 0.99, rows),
+    "constant": lambda rows: np.full(rows, 0.3),
+    "zeros and ones": lambda rows: (np.arange(rows) // 3 % 2).astype(float),
+    "neighbours": lambda rows: np.where(np.arange(rows) % 2 == 0, 0.5, math.nextafter(0.5, 1)),
+    "tiny": lambda rows: np.where(np.arange(rows) % 3 == 0, 5e-324, 1e-300),
+}
+
+
+@pytest.mark.parametrize("rows", [1, 5, 40])
+@pytest.mark.parametrize("by", [None, "g"])
+@pytest.mark.parametrize("case", BINARY)
+def test_a_map_of_odd_rows_is_read_again(case: str, by: str | None, rows: int, tmp_path: Path) -> None:
+    options = BINARY[case] if by or "pooling" not in BINARY[case] else BINARY[case] | {"pooling": "none"}
+    for scores in ODD_SCORES.values():
+        p = scores(rows)
+        for labels in ODD_LABELS.values():
+            table = pl.DataFrame({"p": p, "y": labels(p), "g": [f"g{i % 5}" for i in range(rows)]})
+            found = calframe.fit(table, label="y", score="p", by=by, positive=1, **options)
+            assert calframe.load_map(found.save(tmp_path / "map.json")).to_dict() == found.to_dict()
+            assert calframe.apply(table, found)["p_calibrated"].is_between(0.0, 1.0).all()
+
+
+@pytest.mark.parametrize("rows", [1, 5, 60])
+@pytest.mark.parametrize("by", [None, "g"])
+@pytest.mark.parametrize("case", SEVERAL)
+def test_a_map_of_odd_rows_of_classes_is_read_again(case: str, by: str | None, rows: int, tmp_path: Path) -> None:
+    shares = {"spread": np.random.default_rng(3).dirichlet([1, 2, 3], rows), "ends": np.eye(3)[np.arange(rows) % 3]}
+    shares["constant"] = np.tile([0.2, 0.3, 0.5], (rows, 1))
+    for p in shares.values():
+        labels = {"one": np.zeros(rows, dtype=int), "two": np.arange(rows) // 5 % 2, "largest": p.argmax(axis=1)}
+        labels["another"] = (p.argmax(axis=1) + 1) % 3
+        for y in labels.values():
+            table = pl.DataFrame({f"p_{name}": p[:, i] for i, name in enumerate("abc")})
+            table = table.with_columns(
+                y=pl.Series(["abc"[i] for i in y]), g=pl.Series([f"g{i % 5}" for i in range(rows)])
+            )
+            given: dict[str, Any] = {"label": "y", "score": {name: f"p_{name}" for name in "abc"}, "by": by}
+            if rows < FEWEST.get(case, 1):
+                with pytest.raises(ArgumentError, match=rf"{FEWEST[case]} parameters, and the table {rows} rows"):
+                    calframe.fit(table, **given, **SEVERAL[case])
+                continue
+            found = calframe.fit(table, **given, **SEVERAL[case])
+            assert calframe.load_map(found.save(tmp_path / "map.json")).to_dict() == found.to_dict()
+            made = calframe.apply(table, found).select(pl.col("^p_calibrated_.*$")).to_numpy()
+            assert ((made >= 0.0) & (made <= 1.0)).all()
+
+
 # ------------------------------------------------------------------ what is no map
 def saved(tmp_path: Path, change: Callable[[dict[str, Any]], object], found: Any = None) -> Path:
     """Return the file of a map after a change of its record."""
@@ -126,14 +183,19 @@ def saved(tmp_path: Path, change: Callable[[dict[str, Any]], object], found: Any
     return path
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "p,y\n0.1,1\n", "NaN,", "\ufeff{}", "[" * 100_000, "1" * 10_000], ids=range(7)
-)
+@pytest.mark.parametrize("text", ["", "{", "p,y\n0.1,1\n", "NaN,", "[" * 100_000, "1" * 10_000], ids=range(6))
 def test_what_is_no_json_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "map.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(CalframeError, match=r"map\.json' is no calibration map: it is not JSON"):
         calframe.load_map(path)
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    found = binary_map("platt", ("g",))
+    text = found.save(tmp_path / "map.json").read_text(encoding="utf-8")
+    (tmp_path / "marked.json").write_text(text, encoding="utf-8-sig")
+    assert calframe.load_map(tmp_path / "marked.json").to_dict() == found.to_dict()
 
 
 def test_bytes_are_refused(tmp_path: Path) -> None:
@@ -151,7 +213,7 @@ def test_another_schema_is_refused(record: Any, tmp_path: Path) -> None:
         calframe.load_map(path)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
+@pytest.mark.parametrize("version", [0, 2, "1", None, [1], True, 1.0])
 def test_an_unknown_version_is_refused(version: Any, tmp_path: Path) -> None:
     path = saved(tmp_path, lambda record: record.update(schema_version=version))
     with pytest.raises(CalframeError, match=re.escape(f"of version {version!r}; this calframe reads version 1")):

@@ -125,6 +125,16 @@ def test_keys_find_their_rows(library: str, kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("kind", KEYS)
+def test_tables_of_a_map_have_its_keys(library: str, kind: str) -> None:
+    found = train(library, kind)
+    for table in (found.table, found.summary()):
+        told = dict(zip(collected(table)["k"], collected(table)["n"], strict=True))
+        assert sorted(told.values()) == [4, 4, 10]
+        assert told[None] == 10
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("kind", KEYS)
 def test_a_map_fitted_on_one_library_serves_another(library: str, kind: str) -> None:
     (first, second, other), dtype = KEYS[kind]
     fresh = pl.DataFrame({"k": pl.Series([other, second, None, first], dtype=dtype), "p": [0.5] * 4})
@@ -328,7 +338,7 @@ def test_the_segments_are_told_in_the_table(make: Any) -> None:
     data = make({"k": ["b", "a", "a", "a", None], "p": [0.5] * 5, "y": [1, 0, 1, 1, 1]})
     table = collected(fitted(data).table)
     told = dict(zip(table["k"], zip(table["n"], table["value"], table["note"], strict=True), strict=True))
-    assert told[None] == (5, approx(4 / 5), None)
+    assert told[None] == (5, approx(4 / 5), "all rows together: only one score")
     assert told["a"] == (3, approx(2 / 3), "only one score")
     assert told["b"] == (1, None, "only one class: takes the pooled map")
     assert list(told) == [None, "a", "b"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +28,6 @@ TABLE: dict[str, Any] = {
     "q": [1.0, 0.5, 0.0, 0.5, 0.25],
     "w": [1.0, 2.0, 3.0, 2.0, 1.0],
 }
-
-
-@pytest.fixture(autouse=True)
-def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test registers is gone after it."""
-    monkeypatch.setattr(_own, "_OWN", {})
-    return
 
 
 def absolute_error(**about: Any) -> None:

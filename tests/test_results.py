@@ -103,6 +103,16 @@ def test_a_table_goes_to_a_library_and_back(library: str) -> None:
     assert back.schema == TABLE.schema
 
 
+@pytest.mark.parametrize("library", [name for name in LIBRARIES if name not in {"polars[lazy]", "duckdb"}])
+def test_whole_numbers_and_bools_may_be_missing(library: str) -> None:
+    table = pl.DataFrame(
+        {"k": pl.Series([None, 1, 2**62 + 1], dtype=pl.Int64), "b": [None, True, False], "n": [1, 2, 3]}
+    )
+    found = like(table, Maker(library)({"y": [1, 0]}))
+    assert rows(found) == rows(table)
+    assert to_polars(found).equals(table)
+
+
 @pytest.mark.parametrize("library", ["polars", "polars[lazy]", "duckdb"])
 def test_what_is_lazy_or_elsewhere_gets_polars(library: str) -> None:
     assert like(TABLE, Maker(library)({"y": [1, 0]})) is TABLE

@@ -207,10 +207,92 @@ def test_it_says_what_to_take() -> None:
     lines = repr(found).splitlines()
     assert lines[0] == f"<Validation: take {found.best!r}>"
     assert max(map(len, lines)) <= 80
-    assert len(lines) == 4
+    verdicts = found.table.filter(scope="segment", method=found.best)["verdict"]
+    better, worse = (int((verdicts == one).sum()) for one in ("better", "worse"))
+    assert lines[4:] == [
+        f"  of {len(verdicts)} segments with it: {better} better, {worse} worse; the rest is not clear. See .table",
+        "  one map for all segments: partial pooling needs 5 or more",
+    ]
     none = validated(drawn(100, power=1.0), methods={"a name that is much too long for its line": "identity"})
     assert repr(none).startswith("<Validation: none is clearly worth it>")
     assert max(map(len, repr(none).splitlines())) <= 80
+
+
+def test_segments_without_maps_of_their_own_are_noted() -> None:
+    data = drawn(400).with_columns(six=pl.int_range(pl.len()) % 6)  # g has three segments
+    few = "one map for all segments: partial pooling needs 5 or more"
+    methods = {
+        "partly": "platt",
+        "wanted": {"method": "platt", "pooling": "complete"},
+        "own": {"method": "platt", "pooling": "none"},
+        "same": "identity",
+        "without": {"method": "platt", "by": None},
+    }
+    table = validated(data, methods=methods, by="g").table
+    said = {"partly": few, "wanted": "one map for all segments", "own": None}
+    said |= {"same": "one map for all segments", "without": "one map for all segments"}
+    for name, note in said.items():
+        assert table.filter(method=name)["note"].to_list() == [None, note, note, note]
+    shown = repr(validated(data, methods=methods, by="g")).splitlines()
+    assert f"  {few} (partly)" in shown
+    assert "  one map for all segments (wanted, same, without)" in shown
+    fitted = calframe.fit(drawn(seed=9), label="y", score="p", method="platt", by="g")
+    assert only(validated(data, methods=[fitted], by="g"), "note", scope="segment") == ["one map for all segments"] * 3
+    own = validated(data, methods=["platt"], by="six")
+    assert only(own, "note", scope="segment") == [None] * 6
+    # of five segments one lies in the last fold alone, so that the maps of this fold have four to learn from
+    rare = drawn(400).with_columns(pl.int_range(pl.len()).alias("i"))
+    rare = rare.with_columns(g=pl.when(pl.col("i") >= 360).then(4).otherwise(pl.col("i") % 4), f=pl.col("i") // 100)
+    assert set(only(validated(rare, methods=["platt"], by="g", folds="f"), "note", scope="segment")) == {
+        "one map for all segments in 1 of 4 folds: partial pooling needs 5 or more"
+    }
+
+
+def test_long_notes_go_on_in_the_next_line() -> None:
+    methods = {f"a method of some length {i}": "identity" for i in range(5)} | {"own": "platt"}
+    shown = repr(validated(drawn(60), methods=methods, by="g", pooling="none"))
+    names = ", ".join(list(methods)[:5])
+    assert f"one map for all segments ({names})" in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+TWO_CLASSES = {
+    "numbers": {"label": "y", "score": {0: "q", 1: "p"}},
+    "names": {"label": "named", "score": {"no": "q", "yes": "p"}},
+    "vectors": {"label": "y", "score": "v", "classes": [0, 1]},
+    "logits": {"label": "named", "score": {"no": "zq", "yes": "zp"}, "link": "logit"},
+}
+
+
+@pytest.mark.parametrize("roles", TWO_CLASSES.values(), ids=list(TWO_CLASSES))
+@pytest.mark.parametrize("loss", ["brier", "log_loss"])
+def test_two_classes_are_the_second_against_the_first(roles: dict[str, Any], loss: str) -> None:
+    data = drawn().with_columns(q=1.0 - pl.col("p"), zp=pl.col("p").log(), zq=(1.0 - pl.col("p")).log())
+    data = data.with_columns(v=pl.concat_list("q", "p"), named=pl.when(pl.col("y") == 1).then(pl.lit("yes")))
+    data = data.with_columns(pl.col("named").fill_null("no"))
+    given = {"methods": ["platt", "isotonic", "venn_abers"], "by": "g", "loss": loss}
+    expected = validated(data, **given)
+    for table in (data, data.to_pandas(), data.to_arrow(), data.lazy()):
+        found = validated(table, **given, **roles)
+        assert rows(found.table) == {name: approx(values, rel=1e-7) for name, values in rows(expected.table).items()}
+
+
+def test_maps_of_two_classes_are_judged() -> None:
+    data = drawn().with_columns(q=1.0 - pl.col("p"))
+    other = drawn(seed=9).with_columns(q=1.0 - pl.col("p"))
+    for method in ("platt", "venn_abers"):
+        one = calframe.fit(other, label="y", score="p", method=method)
+        two = calframe.fit(other, label="y", score={0: "q", 1: "p"}, method=method)
+        expected = only(validated(data, methods=[one]), "improvement")
+        assert only(validated(data, score={0: "q", 1: "p"}, methods=[two]), "improvement") == approx(expected)
+
+
+def test_judged_rows_may_have_no_positive_one() -> None:
+    data = drawn(60).with_columns(
+        y=pl.when((pl.col("y") == 1) & (pl.col("t") < 8)).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    )
+    found = validated(data, methods=["platt"], positive="yes", time="t", folds=2)
+    assert only(found, "verdict") == ["too few rows"]
 
 
 def test_html_is_escaped() -> None:
@@ -234,13 +316,16 @@ def test_json_holds_the_table() -> None:
         ({"methods": []}, "methods= is empty; name at least one method"),
         ({"methods": 3}, r"methods= takes a list, such as \['platt', 'isotonic'\]; got 3"),
         ({"methods": [3]}, "methods= takes names, mappings with a 'method', or fitted maps; got 3"),
-        ({"methods": ["platt", "platt"]}, "methods= has 'platt' twice; name them"),
+        ({"methods": ["platt", "platt"]}, "methods= has 'platt' twice; name them apart"),
+        ({"methods": {1: "beta", "1": "platt"}}, "methods= has '1' twice; name them apart"),
         ({"methods": ["plat"]}, "Did you mean 'platt'"),
         ({"methods": [{"method": "platt", "weight": "w"}]}, "weight= is the same for all methods"),
         ({"loss": "briers"}, "Did you mean 'brier'"),
         ({"confidence_level": 95}, "confidence_level must lie between 0 and 1"),
         ({"confidence_level": None}, "confidence_level must lie between 0 and 1"),
         ({"folds": 1}, "folds must be a whole number"),
+        ({"by": 1}, r"by= takes the name of a column \(a str\); got int"),
+        ({"by": ["g", 2]}, r"by= takes the name of a column \(a str\); got int"),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], match: str) -> None:
@@ -251,7 +336,7 @@ def test_wrong_arguments(arguments: dict[str, Any], match: str) -> None:
 def test_wrong_tables() -> None:
     with pytest.raises(ColumnClashError, match="segment column 'verdict' has the name of a result column"):
         validated(drawn(40).rename({"g": "verdict"}), by="verdict")
-    with pytest.raises(CalframeError, match="got DuckDBPyRelation"):
+    with pytest.raises(CalframeError, match=r"validate\(\) needs the rows in memory or a polars LazyFrame; got Duck"):
         validated(duckdb.from_arrow(pa.table({"y": [0, 1], "p": [0.2, 0.7]})))
     with pytest.raises(CalframeError, match="the table has no rows"):
         validated(pd.DataFrame({"y": [], "p": []}))

@@ -26,7 +26,9 @@ from calframe._cli._text import check_twins, typed, typed_as
 from calframe._columns import exact_column
 from calframe._maps._applying import made
 from calframe._maps._inputs import check_scores, score_matrix
-from calframe._maps._map import CalibrationMap, load_map
+from calframe._maps._map import CalibrationMap
+from calframe._maps._reach import FLAGS, Reach
+from calframe._maps._saved import load_map
 
 _STDOUT = ".csv"  # what is printed
 _MADE = "_cf_made"
@@ -61,8 +63,16 @@ class _Counts:
     """What passed through a map, batch by batch; batches may come from several threads."""
 
     rows: list[int] = field(default_factory=list)
-    unscored: list[int] = field(default_factory=list)
-    unseen: list[int] = field(default_factory=list)
+    found: list[tuple[int, ...]] = field(default_factory=list)
+
+    def add(self, flags: pl.DataFrame) -> None:
+        """Count the rows of a batch."""
+        self.rows.append(flags.height)
+        self.found.append(flags.select(pl.col(FLAGS).sum()).row(0))
+
+    def totals(self) -> tuple[int, ...]:
+        """Return the counts of all batches, in the order of `FLAGS`."""
+        return tuple(map(sum, zip(*self.found, strict=True))) or (0,) * len(FLAGS)
 
 
 @click.command("apply", short_help="Add calibrated scores to a table, whatever its size.")
@@ -92,7 +102,8 @@ def apply(*, files: tuple[str, ...], map_file: Path, name: str, output: Path | N
         check_writable(plan.collect_schema(), suffix)
         if output is None:
             _check_scores(table, the_map)
-            stream_out(plan)
+            if not stream_out(plan):
+                return
         else:
             stream_to(plan, output)
     _say(counts, output)
@@ -125,15 +136,12 @@ def _applied(
         if column not in schema
     }
     finder = the_map.segments.finder()
-    seen = the_map.segments.finder(the_map.segments.numbers)
+    reach = Reach.of(the_map)
 
     def calibrated(batch: pl.Series) -> pl.Series:
         rows = batch.struct.unnest()
         found = made(the_map, rows, name=name, finder=finder)
-        counts.rows.append(rows.height)
-        counts.unscored.append(found.to_series().null_count())
-        if the_map.by:
-            counts.unseen.append(int((seen.codes(rows) == 0).sum()))
+        counts.add(reach.flags(rows, score_matrix(the_map, rows)))
         return found.to_struct()
 
     used = pl.struct(*map(exact_column, dict.fromkeys([*the_map.by, *the_map.scores])))
@@ -157,12 +165,16 @@ def _check_scores(table: pl.LazyFrame, the_map: CalibrationMap) -> None:
 
 
 def _say(counts: _Counts, output: Path | None) -> None:
-    rows, unscored, unseen = sum(counts.rows), sum(counts.unscored), sum(counts.unseen)
+    rows, (unseen, unscored, below, above) = sum(counts.rows), counts.totals()
     if unscored:
         has, it = ("row has", "it has") if unscored == 1 else ("rows have", "they have")
         click.echo(f"Note: {unscored:,} {has} no score, so {it} no calibrated one.", err=True)
     if unseen:
         belongs, it = ("row belongs", "it takes") if unseen == 1 else ("rows belong", "they take")
         click.echo(f"Note: {unseen:,} {belongs} to no segment of the map; {it} the pooled one.", err=True)
+    if below + above:
+        has = "row has a score" if below + above == 1 else "rows have scores"
+        where = " and ".join(f"{count:,} {side}" for count, side in ((below, "below"), (above, "above")) if count)
+        click.echo(f"Note: {below + above:,} {has} out of the range that the map was fitted on ({where} it).", err=True)
     if output is not None:
         click.echo(f"Wrote {output} ({rows:,} row{'' if rows == 1 else 's'}, {file_size(output)}).", err=True)

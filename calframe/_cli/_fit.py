@@ -111,7 +111,7 @@ def fit(*, files: tuple[str, ...], output: Path, **arguments: Any) -> None:
     """Fit a calibration map to FILE: what its scores should have been, learned from what happened.
 
     The map goes to a file, and `calframe apply` uses it on scores whose outcome is not known yet. Numbers judged on the
-    rows that a map was fitted to are too good: judge it on other rows.
+    rows that a map was fitted to are too good: judge it on other rows, in Python by calframe.validate.
 
     FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and globs
     make one table, and `-` reads CSV from standard input. Only the columns named here are read.

@@ -93,7 +93,8 @@ BY = click.option(
 WEIGHT = click.option(
     "--weight",
     metavar="COLUMN",
-    help="Column of row weights: 0, or 1e-100 to 1e100; weight 2 counts a row twice. Default: 1 a row.",
+    help="Column of row weights: 0, or 1e-100 to 1e100; weight 2 counts a row twice (give importances a mean of 1). "
+    "Default: 1 a row.",
 )
 WEIGHT_KIND = click.option(
     "--weight-kind",

@@ -84,23 +84,30 @@ def stream_to(plan: pl.LazyFrame, path: Path) -> None:
         raise click.ClickException(msg) from error
 
 
-def stream_out(plan: pl.LazyFrame) -> None:
+def stream_out(plan: pl.LazyFrame) -> bool:
     """Print a lazy table as CSV while it is read.
 
     Parameters
     ----------
     plan
         The table.
+
+    Returns
+    -------
+    bool
+        Whether all of it was taken; a reader may go away before.
     """
     head = pl.DataFrame(schema=plan.collect_schema()).write_csv().encode()
-    if not emit_bytes(head):
-        return
+    taken = [emit_bytes(head)]
 
     def has_gone(batch: pl.DataFrame) -> bool:
-        return not emit_bytes(batch.write_csv(include_header=False).encode())
+        taken.append(emit_bytes(batch.write_csv(include_header=False).encode()))
+        return not taken[-1]
 
-    with plain_errors():
-        plan.sink_batches(has_gone, engine="streaming")
+    if taken[0]:
+        with plain_errors():
+            plan.sink_batches(has_gone, engine="streaming")
+    return all(taken)
 
 
 @contextmanager

@@ -55,6 +55,7 @@ class CalibExpressions:
 
     def __init__(self, expr: pl.Expr) -> None:
         self._own = own_number(expr)  # not `expr` itself: polars keeps this object on it, which would be a cycle
+        self._given = expr.fill_null(pl.lit(None))  # the same values, of whatever type
 
     def __getattr__(self, name: str) -> NoReturn:
         """Say where the measures are that no expression has."""
@@ -323,7 +324,7 @@ class CalibExpressions:
         Raises
         ------
         CalframeError
-            If the map is one of several classes; when the query runs, if a score is no probability.
+            If the map is one of several classes; when the query runs, if a score is no number, or no probability.
 
         Examples
         --------
@@ -338,7 +339,7 @@ class CalibExpressions:
         if not isinstance(map, CalibrationMap):
             msg = f"map= takes a CalibrationMap, from calframe.fit or calframe.load_map; got {type(map).__name__}."
             raise ArgumentError(msg)
-        return map.to_expr(score=self._own)
+        return map.to_expr(score=self._given)
 
     def logit(self) -> pl.Expr:
         """Return the log odds of each probability, ln(p / (1 - p)).

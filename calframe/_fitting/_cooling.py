@@ -57,6 +57,8 @@ class Cooling:
             cut = slice(begin, begin + many)
             z = self.z[:, cut]
             chance = z * each[cut]
+            if each[cut].min() < 0.0:  # no fit is, but a mode on the way to a prior may be
+                chance -= chance.max(axis=0)
             np.exp(chance, out=chance)
             total = chance.sum(axis=0)
             chance *= z

@@ -7,22 +7,27 @@ own (one class, separable, one score) has a finite one, too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calframe._fitting._bounds import within, without
+from calframe._fitting._empirical_bayes import (
+    Estimate,
+    Family,
+    congruent,
+    counted_share,
+    detectable_variance,
+    estimated,
+    posterior_covariance,
+)
 from calframe._fitting._fitted import Outcome
-from calframe._kernels._newton import Prior, Regression, derivatives, maximum_likelihood, solved
+from calframe._kernels._newton import Prior, Regression, derivatives, maximum_likelihood
 from calframe._typing import Bools, Floats, Ints
 
-_START = 0.25  # variance of the coefficients at first, of features with mean 0 and variance 1
-_LEAST = 1e-8  # their least variance
-_TESTED = 1.6448536269514722  # normal quantile of 95 %: how far chance alone seems to spread the segments
-_SAME = 1e-6  # a change of the prior, relative to its spread or to what chance makes of it, that is none
-_INNER = 50  # steps on the summaries between two passes over the rows
-_ROUNDS = 50  # passes over the rows; 4 to 8 are usual
 _COLLINEAR = 1e-12  # what the other features leave of the square of one is rounding
+_LIGHTEST = 1e-4  # of the largest weight, in the mean squares that features are scaled by: else one row might be all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -120,25 +125,72 @@ def pooled(regression: Regression, *, lower: Floats | None = None) -> Pooled:
     bounds = np.full(len(regression.features), -np.inf) if lower is None else np.asarray(lower, dtype=np.float64)
     outcome, flat, back = _together(regression)
     if outcome != Outcome.FINE:
-        return _none(regression, outcome)
+        return none_pooled(len(regression.starts), len(bounds), outcome)
     complete, _ = maximum_likelihood(_as_one(flat))
-    if not np.isfinite(complete).all():  # separable along another direction than the first feature
-        return _none(regression, Outcome.SEPARABLE)
-    found = _estimated(flat, back, complete)
-    values = within(regression, found.values, bounds, found.prior)
-    at_bound = (values == bounds[:, None]).any(axis=0)
-    fit = Pooled(
-        values=values,
-        covariance=_covariance(flat, back, values, found),
-        outcome=np.where(at_bound, Outcome.BOUND, Outcome.FINE).astype(np.int64),
-        mean=found.prior.mean,
-        spread=found.spread,
-        detectable=found.detectable,
-        complete=within(_as_one(regression), back @ complete, bounds, None)[:, 0],
-        rounds=found.rounds,
-    )
+    one_map = within(_as_one(regression), back @ complete, bounds, None)[:, 0]
+    if not np.isfinite(one_map).all():  # separable along another direction than the first feature
+        return none_pooled(len(regression.starts), len(bounds), Outcome.SEPARABLE)
+    counted, family = _counted(regression), _Regressions(regression=_counted(flat), complete=complete[:, 0])
+
+    def bounded(free: Floats, prior: Prior) -> Floats:
+        values = within(counted, free, bounds, prior)
+        return np.where(_lost(values), np.maximum(free, bounds[:, None]), values)
+
+    found = estimated(family, complete[:, 0], len(regression.starts))
+    fit = shrunk(family, found, back, bounds, bounded, one_map)
     fixed = (fit.mean < bounds) & fit.no_spread
     return _at_bound(regression, fit, bounds, fixed) if fixed.any() else fit
+
+
+def shrunk(
+    family: Family,
+    found: Estimate,
+    back: Floats,
+    lower: Floats,
+    bounded: Callable[[Floats, Prior], Floats],
+    complete: Floats,
+) -> Pooled:
+    """Return the coefficients of what was found, within their bounds.
+
+    Parameters
+    ----------
+    family, found
+        Segments, and the prior and modes of theirs.
+    back : ndarray of shape (n_features, n_features)
+        What makes coefficients of the family's.
+    lower : ndarray of shape (n_features,)
+        The least coefficients.
+    bounded : callable
+        Of the modes and the prior: the modes that are not below.
+    complete : ndarray of shape (n_features,)
+        Complete pooling.
+    """
+    forth = np.asarray(np.linalg.inv(back), dtype=np.float64)
+    prior = Prior(mean=back @ found.mean, precision=forth.T @ np.linalg.inv(found.spread) @ forth)
+    values = bounded(back @ found.values, prior)
+    covariance = posterior_covariance(family.information(forth @ values), found.spread)
+    at_bound = (values == lower[:, None]).any(axis=0)
+    fit = Pooled(
+        values=values,
+        covariance=congruent(back.T, covariance),
+        outcome=np.where(at_bound, Outcome.BOUND, Outcome.FINE).astype(np.int64),
+        mean=prior.mean,
+        spread=back @ found.spread @ back.T,
+        detectable=np.sqrt(detectable_variance(congruent(forth, found.information))),
+        complete=complete,
+        rounds=found.rounds,
+    )
+    parts = (fit.values, fit.covariance, fit.mean, fit.spread)
+    known = all(bool(np.isfinite(part).all()) for part in parts)
+    return fit if known else none_pooled(values.shape[1], len(lower), Outcome.SEPARABLE)
+
+
+def _counted(regression: Regression) -> Regression:
+    """Return the regressions with weights that count; see `counted_share`."""
+    share = counted_share(regression.positive + regression.negative, regression.starts)
+    if (share == 1.0).all():
+        return regression
+    return replace(regression, positive=share * regression.positive, negative=share * regression.negative)
 
 
 def _at_bound(regression: Regression, found: Pooled, lower: Floats, fixed: Bools) -> Pooled:
@@ -146,9 +198,7 @@ def _at_bound(regression: Regression, found: Pooled, lower: Floats, fixed: Bools
     there = fixed & (found.complete == lower)
     j = int(np.argmax(there if there.any() else fixed))
     if len(lower) == 1:
-        same = np.zeros_like(found.covariance)
-        values, outcome = np.full_like(found.values, lower[0]), np.full_like(found.outcome, Outcome.BOUND)
-        return replace(found, values=values, covariance=same, outcome=outcome, mean=lower, spread=same[..., 0])
+        return all_held(found, lower)
     rest = with_known(pooled(without(regression, j, float(lower[j])), lower=np.delete(lower, j)), j, float(lower[j]))
     return replace(
         rest,
@@ -156,6 +206,13 @@ def _at_bound(regression: Regression, found: Pooled, lower: Floats, fixed: Bools
         complete=found.complete,
         rounds=found.rounds + rest.rounds,
     )
+
+
+def all_held(found: Pooled, lower: Floats) -> Pooled:
+    """Return the fit with its one coefficient at its bound in all segments."""
+    same = np.zeros_like(found.covariance)
+    values, outcome = np.full_like(found.values, lower[0]), np.full_like(found.outcome, Outcome.BOUND)
+    return replace(found, values=values, covariance=same, outcome=outcome, mean=lower, spread=same[..., 0])
 
 
 def with_known(fit: Pooled, feature: int, value: float) -> Pooled:
@@ -176,118 +233,43 @@ def with_known(fit: Pooled, feature: int, value: float) -> Pooled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Estimate:
-    """The unbounded modes, and the prior that they were found with."""
+class _Regressions:
+    """Regressions as a `Family`, with the fit of all rows as one."""
 
-    values: Floats
-    prior: Prior
-    spread: Floats
-    detectable: Floats
-    rounds: int
+    regression: Regression
+    complete: Floats
 
+    def modes(self, start: Floats, prior: Prior) -> tuple[Floats, Floats]:
+        """Return the modes; a segment whose mode rounding hides says nothing, and has that of the prior."""
+        theta, information = maximum_likelihood(self.regression, start=start, prior=prior)
+        lost = _lost(theta)
+        if lost.any():
+            theta[:, lost], information[..., lost] = _found_anew(self.regression.only(lost), self.complete, prior)
+        return theta, information
 
-def _estimated(regression: Regression, back: Floats, complete: Floats) -> _Estimate:
-    """Return prior and unbounded modes, found with features that are not correlated and written in the given ones."""
-    size, many, forth = len(back), len(regression.starts), _inverted(back)
-    mean, spread = complete[:, 0], _START * np.eye(size)
-    theta, rounds, change = np.repeat(complete, many, axis=1), 0, np.inf
-    while rounds < _ROUNDS:
-        rounds += 1
-        prior = Prior(mean=mean, precision=_inverted(spread))
-        theta, information = maximum_likelihood(regression, start=theta, prior=prior)
-        linear = np.einsum("ijs,js->is", information, theta) + prior.precision @ (theta - mean[:, None])
-        scale = _chance(information)
-        before = mean, spread
-        for _ in range(_INNER):
-            new = _expanded_step(linear, information, mean, spread)
-            change, (mean, spread) = _change((mean, spread), new, scale), new
-            if change <= _SAME:
-                break
-        if _change(before, (mean, spread), scale) <= _SAME:
-            break
-        theta = _posterior_mean(linear, information, mean, _inverted(spread))[0]
-    raw = np.einsum("ji,jks,kl->ils", forth, information, forth)
-    return _Estimate(
-        values=back @ theta,
-        prior=Prior(mean=back @ before[0], precision=forth.T @ prior.precision @ forth),
-        spread=back @ before[1] @ back.T,
-        detectable=np.sqrt(_chance(raw)),
-        rounds=rounds,
-    )
+    def information(self, theta: Floats) -> Floats:
+        """Return the Fisher information."""
+        return derivatives(self.regression, theta)[1]
 
 
-def _covariance(regression: Regression, back: Floats, values: Floats, found: _Estimate) -> Floats:
-    """Return the posterior covariance of the values; see `Pooled`. The regression is on uncorrelated features."""
-    _, information = derivatives(regression, _inverted(back) @ values)
-    precision = back.T @ found.prior.precision @ back
-    inner = _inverse(information + precision[..., None])
-    follows = np.einsum("ijs,jk->iks", inner, precision)
-    known = np.einsum("ijs,jks->ik", information, follows)
-    total = inner + np.einsum("ijs,jk,lks->ils", follows, _inverted(known), follows)
-    out: Floats = np.einsum("ij,jks,lk->ils", back, total, back)
-    return out
+def _found_anew(regression: Regression, complete: Floats, prior: Prior) -> tuple[Floats, Floats]:
+    """Return modes found from another start, with features for which the prior is standard normal."""
+    size, many = len(complete), len(regression.starts)
+    forth = np.asarray(np.linalg.cholesky(prior.precision), dtype=np.float64).T
+    root = np.asarray(np.linalg.inv(forth))
+    columns = [np.ones(len(regression.positive)) if x is None else x for x in regression.features]
+    features = tuple(np.sum([root[i, j] * columns[i] for i in range(size)], axis=0) for j in range(size))
+    standard = Prior(mean=forth @ prior.mean, precision=np.eye(size))
+    start = np.repeat((forth @ complete)[:, None], many, axis=1)
+    theta, information = maximum_likelihood(replace(regression, features=features), start=start, prior=standard)
+    theta, information = root @ theta, congruent(forth, information)
+    lost = _lost(theta)
+    return np.where(lost, prior.mean[:, None], theta), np.where(lost, 0.0, information)
 
 
-def _expanded_step(linear: Floats, information: Floats, mean: Floats, spread: Floats) -> tuple[Floats, Floats]:
-    """Return the next mean and covariance of the prior, by a step of the parameter-expanded EM algorithm.
-
-    With ``theta = mu + A u`` and ``u ~ N(0, Sigma)``, mu and A are those that maximise the expected log likelihood,
-    Sigma is the mean second moment of u, and ``A Sigma A'`` the next covariance.
-    """
-    size = len(mean)
-    posterior, covariance = _posterior_mean(linear, information, mean, _inverted(spread))
-    shift = posterior - mean[:, None]
-    known = np.concatenate([np.ones((1, shift.shape[1])), shift])
-    second = known[:, None] * known
-    second[1:, 1:] += covariance
-    wide, many = size + 1, shift.shape[1]
-    system = information.reshape(-1, many) @ second.reshape(-1, many).T
-    system = system.reshape(size, size, wide, wide).transpose(0, 2, 1, 3).reshape(size * wide, -1)
-    best = np.linalg.solve(system, (linear @ known.T).ravel()).reshape(size, wide)
-    found = best[:, 1:] @ second[1:, 1:].mean(axis=2) @ best[:, 1:].T
-    values, vectors = np.linalg.eigh((found + found.T) / 2.0)
-    least = _LEAST * max(1.0, float(values[-1]))  # also relative: its inverse is to be one in floating point
-    return best[:, 0], (vectors * np.maximum(values, least)) @ vectors.T
-
-
-def _posterior_mean(linear: Floats, information: Floats, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
-    """Return mean and covariance of the coefficients, from the summaries ``b`` and H of each segment."""
-    covariance = _inverse(information + precision[..., None])
-    return np.einsum("ijs,js->is", covariance, linear + (precision @ mean)[:, None]), covariance
-
-
-def _change(before: tuple[Floats, Floats], after: tuple[Floats, Floats], scale: Floats) -> float:
-    """Return the largest change of a prior, relative to its spread and to what chance makes of none."""
-    width = np.sqrt(np.diag(after[1]) + np.minimum(scale, _START))
-    return float(
-        max(
-            np.abs((after[0] - before[0]) / width).max(),
-            np.abs((after[1] - before[1]) / width / width[:, None]).max(),
-        )
-    )
-
-
-def _chance(information: Floats) -> Floats:
-    """Return the variance between segments that chance seldom exceeds where there is none.
-
-    With h the information on a coefficient, the others being unknown, a segment's fit has variance 1 / h, and the
-    weighted estimate of the variance between segments has, where it is 0, the standard error ``sqrt(2 / sum h^2)``.
-    """
-    variance: Floats = np.einsum("jjs->js", _inverse(information))
-    squares = np.nan_to_num(1.0 / variance, nan=0.0, posinf=0.0) ** 2
-    with np.errstate(divide="ignore"):
-        return np.asarray(_TESTED * np.sqrt(2.0 / squares.sum(axis=1)))
-
-
-def _inverse(matrix: Floats) -> Floats:
-    """Return the inverse of each positive definite matrix; NaN where it is singular."""
-    size, many = matrix.shape[1:]
-    return solved(matrix, np.repeat(np.eye(size)[:, :, None], many, axis=2))
-
-
-def _inverted(matrix: Floats) -> Floats:
-    """Return the inverse of one matrix."""
-    return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+def _lost(theta: Floats) -> Bools:
+    """Return which segments have a coefficient that is no number."""
+    return np.asarray(~np.isfinite(theta).all(axis=0))
 
 
 def _as_one(regression: Regression) -> Regression:
@@ -295,9 +277,8 @@ def _as_one(regression: Regression) -> Regression:
     return replace(regression, starts=np.array([0]))
 
 
-def _none(regression: Regression, outcome: Outcome) -> Pooled:
+def none_pooled(many: int, size: int, outcome: Outcome) -> Pooled:
     """Return that all rows together have no finite fit."""
-    size, many = len(regression.features), len(regression.starts)
     one = np.full(size, np.nan)
     return Pooled(
         values=np.full((size, many), np.nan),
@@ -316,8 +297,7 @@ def _together(regression: Regression) -> tuple[Outcome, Regression, Floats]:
     outcome = _outcome(regression)
     columns: list[Floats | None] = list(regression.features)
     back = np.eye(len(columns))
-    weight = regression.positive + regression.negative
-    weight = weight / weight.sum()
+    weight = unit_weights(regression.positive + regression.negative)
     for j in reversed(range(len(columns) if outcome == Outcome.FINE else 0)):
         x = columns[j]
         if x is None:
@@ -334,6 +314,12 @@ def _together(regression: Regression) -> tuple[Outcome, Regression, Floats]:
         columns[j] = x / np.sqrt(length)
         back[:, j] /= np.sqrt(length)
     return outcome, replace(regression, features=tuple(columns)), back
+
+
+def unit_weights(weight: Floats) -> Floats:
+    """Return weights of sum 1, none of which is tiny beside another."""
+    raised = np.maximum(weight / weight.max(), _LIGHTEST)
+    return np.asarray(raised / raised.sum())
 
 
 def _product(weight: Floats, x: Floats, y: Floats | None) -> float:

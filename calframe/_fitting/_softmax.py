@@ -21,7 +21,7 @@ from calframe._typing import Bools, Floats, Ints
 
 Kind: TypeAlias = Literal["temperature", "vector", "matrix"]
 
-RIDGE = 1e-6  # towards the identity, beside the mean loss, where rows alone leave the map open
+RIDGE = 1e-6  # towards the identity, beside the mean loss, where rows alone leave the map open; see `tiny_ridge`
 FLATTEST = 1000.0  # the temperature that stands for an infinite one
 _STEEPEST = 64.0  # where 1 / T begins at most, on log scores of range 1
 
@@ -282,10 +282,23 @@ def solved(rows: Rows, penalty: Penalty, start: Floats, *, strict: bool, gauge: 
         if found.converged or strict:
             return Solution(theta=found.theta, outcome=outcome, converged=found.converged)
         outcome = Outcome.SEPARABLE
-    centre = gauge(identity(rows.classes, diagonal=rows.diagonal))
-    ridge = Penalty(strength=np.full(centre.shape, RIDGE), centre=centre)
-    found = minimised(rows, penalty.plus(ridge), centre, gauge)
+    tiny = tiny_ridge(rows, gauge)
+    found = minimised(rows, penalty.plus(tiny), tiny.centre, gauge)
     return Solution(theta=found.theta, outcome=outcome, converged=found.converged)
+
+
+def tiny_ridge(rows: Rows, gauge: Gauge = projected) -> Penalty:
+    """Return `RIDGE` towards the identity, for slopes times the variance of their log score where that is below 1.
+
+    So it is tiny beside what log scores of a small range need as well.
+    """
+    centre = gauge(identity(rows.classes, diagonal=rows.diagonal))
+    scores = rows.features[:-1]
+    variance = (scores - (scores @ rows.share)[:, None]) ** 2 @ rows.share
+    slopes = np.where(variance > 0.0, np.clip(variance, RIDGE, 1.0), 1.0)
+    strength = np.full(centre.shape, RIDGE)
+    strength[:, :-1] *= slopes[:, None] if rows.diagonal else slopes
+    return Penalty(strength=strength, centre=centre)
 
 
 def gathered(found: list[Solution]) -> SoftmaxMaps:

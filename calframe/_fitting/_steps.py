@@ -78,9 +78,14 @@ def isotonic(
 
 
 def _isotonic_part(tally: Tally, *, interpolation: Interpolation, centred: bool, epsilon: float | None) -> Knots:
-    fit, outcome = blocks(tally), outcome_of(tally)
-    least = epsilon or 0.0
+    fit, least = blocks(tally), epsilon or 0.0
     rate = np.clip(fit.value, least, 1.0 - least)
+    return block_knots(tally, fit, rate, interpolation=interpolation, centred=centred)
+
+
+def block_knots(tally: Tally, fit: Blocks, rate: Floats, *, interpolation: Interpolation, centred: bool) -> Knots:
+    """Return the curve through blocks, each with the rate given; how they are joined is said in `isotonic`."""
+    outcome = outcome_of(tally)
     if interpolation == "step":
         return Knots(starts=fit.starts, x=fit.low_score, y=rate, outcome=outcome)
     two = fit.last_cell > fit.first_cell

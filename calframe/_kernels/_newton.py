@@ -230,6 +230,12 @@ def solved(matrix: Floats, right: Floats) -> Floats:
     return out
 
 
+def inverses(matrix: Floats) -> Floats:
+    """Return the inverse of each positive definite matrix; NaN where it is singular."""
+    size, many = matrix.shape[1:]
+    return solved(matrix, np.repeat(np.eye(size)[:, :, None], many, axis=2))
+
+
 def derivatives(regression: Regression, theta: Floats) -> tuple[Floats, Floats]:
     """Return the gradient of the log-likelihood and the Fisher information of each segment."""
     gradient, information = np.zeros(theta.shape), np.zeros((len(theta), *theta.shape))

@@ -15,6 +15,7 @@ from calframe._columns import exact_column
 from calframe._errors import ArgumentError
 from calframe._maps._forms import OneVersusRest, Pair, Softmax
 from calframe._maps._inputs import (
+    check_expression,
     check_names,
     check_scores,
     check_types,
@@ -29,8 +30,8 @@ from calframe._maps._values import Scores, of_curve, of_each_class, of_softmax
 from calframe._source import opened
 from calframe._typing import Floats, Ints
 
-_ROWS = 2**15  # worked out at once: their temporaries stay in the cache
-_FEW = 8  # blocks that are worked out one after the other: polars hands over parts of plans on threads of its own
+_NUMBERS = 2**17  # scores worked on at once: few calls, whose temporaries stay in the cache
+_FEW = 2  # blocks that are worked out one after the other: polars hands over parts of plans on threads of its own
 _MADE = "_cf_made"
 
 
@@ -38,30 +39,25 @@ def applied(data: Any, the_map: CalibrationMap, *, name: str) -> Any:
     """Return a table with what the map makes of its scores."""
     frame = opened(data)
     names = new_columns(the_map, name)
-    check_names(the_map, names, [str(column) for column in frame.collect_schema().names()])
+    check_names(the_map, names, frame.collect_schema().names())
     if frame.implementation.is_duckdb():
         from calframe._maps._duckdb import applied_to_relation  # noqa: PLC0415  the SQL generator loads only for it
 
         return applied_to_relation(data, frame.collect_schema(), the_map, name=name)
-    if isinstance(data, pl.DataFrame):
-        return data.with_columns(made(the_map, data.select(_used(the_map)), name=name).get_columns())
     if isinstance(data, pl.LazyFrame):
         check_types(the_map, frame.collect_schema(), blank=_blank(data.collect_schema()))
-        return data.with_columns(column(the_map, name=name).alias(_MADE)).unnest(_MADE)
-    if isinstance(data, pd.DataFrame):
-        narrow = {score: dtype for score, dtype in frame.schema.items() if score in the_map.scores}
-        found = made(the_map, pandas_rows(data, the_map), name=name, narrow=narrow)
-        return data.assign(**{new: found.get_column(new).to_numpy() for new in names})
-    if nw.dependencies.is_pyarrow_table(data):
-        found = made(the_map, pl.DataFrame(pl.from_arrow(data.select(list(used_columns(the_map))))), name=name)
-        for new in names:
-            data = data.append_column(new, found.get_column(new).to_arrow())
-        return data
-    msg = (
-        f"a map is applied to a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table or a DuckDB relation; "
-        f"got {type(data).__name__}. For other engines .to_sql(dialect) writes the query."
-    )
-    raise ArgumentError(msg)
+        columns = column(the_map, name=name)
+        if len(names) == 1:  # a plan that does not need the column leaves it out
+            return data.with_columns(columns.struct.field(name))
+        return data.with_columns(columns.alias(_MADE)).unnest(_MADE)
+    if not (isinstance(data, pl.DataFrame | pd.DataFrame) or nw.dependencies.is_pyarrow_table(data)):
+        msg = (
+            "a map is applied to a pandas or polars DataFrame, a polars LazyFrame, a pyarrow Table or a DuckDB "
+            f"relation; got {type(data).__name__}. For other engines .to_sql(dialect) writes the query."
+        )
+        raise ArgumentError(msg)
+    rows, narrow = polars_rows(data, the_map)
+    return _beside(data, made(the_map, rows, name=name, narrow=narrow))
 
 
 def new_columns(the_map: CalibrationMap, name: str) -> list[str]:
@@ -76,6 +72,7 @@ def new_columns(the_map: CalibrationMap, name: str) -> list[str]:
 
 def column(the_map: CalibrationMap, *, name: str, score: pl.Expr | None = None) -> pl.Expr:
     """Return the columns that a map adds as an expression, a struct of them; `score` is read in place of its own."""
+    check_expression(score)
     finder = the_map.segments.finder()
     used = _used(the_map) if score is None else [*map(exact_column, the_map.by), score.alias(the_map.scores[0])]
     return pl.struct(used).map_batches(
@@ -108,19 +105,18 @@ def made(
     narrow : mapping of str to narwhals dtype, optional
         The types that scores had before they came into these rows.
     """
-    schema = nw.from_native(rows).schema
-    check_types(the_map, schema, blank=_blank(rows.schema))
-    scores = score_matrix(the_map, rows)
-    check_scores(the_map, scores, narrow or schema)
+    scores = scores_of(the_map, rows, narrow=narrow)
     code = (finder or the_map.segments.finder()).over(rows)
     names = new_columns(the_map, name)
     out = np.empty((len(names), rows.height))
 
+    many = max(_NUMBERS // max(scores.shape[1], len(names)), 1)
+
     def fill(begin: int) -> None:
-        here = slice(begin, begin + _ROWS)
+        here = slice(begin, begin + many)
         out[:, here] = _calibrated(the_map, scores[here], code(here))
 
-    blocks = range(0, rows.height, _ROWS)
+    blocks = range(0, rows.height, many)
     if len(blocks) > _FEW:
         with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
             list(pool.map(fill, blocks))
@@ -139,10 +135,51 @@ def _calibrated(the_map: CalibrationMap, scores: Floats, code: Ints) -> Any:
         return of_softmax(form, shares_of(the_map, scores), code, floor).T
     if isinstance(form, OneVersusRest):
         return of_each_class(form, shares_of(the_map, scores), code, floor).T
-    one = scores[:, -1]
-    if is_logit and scores.shape[1] == 2:
-        one = one - scores[:, 0]
-    return of_curve(form, Scores(values=one, is_logit=is_logit, floor=floor, code=code))
+    return of_curve(form, Scores(values=one_score(the_map, scores), is_logit=is_logit, floor=floor, code=code))
+
+
+def one_score(the_map: CalibrationMap, scores: Floats) -> Floats:
+    """Return the score of the positive class; of two logits their difference. NaN where one of two is missing."""
+    if scores.shape[1] == 1:
+        return scores[:, 0]
+    if the_map.link == "logit":
+        return np.asarray(scores[:, 1] - scores[:, 0])
+    return np.where(np.isnan(scores[:, 0]), np.nan, scores[:, 1])
+
+
+def polars_rows(data: Any, the_map: CalibrationMap) -> tuple[pl.DataFrame, Mapping[str, Any]]:
+    """Return the columns that a map reads of a table of any kind, and the types that scores had in it.
+
+    A lazy table is collected.
+    """
+    frame = opened(data)
+    narrow = {name: dtype for name, dtype in frame.collect_schema().items() if name in the_map.scores}
+    if isinstance(data, pd.DataFrame):
+        return pandas_rows(data, the_map), narrow
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return data.lazy().select(_used(the_map)).collect(engine="streaming"), narrow
+    arrow = frame.select(*used_columns(the_map)).lazy().collect(backend="pyarrow").to_native()
+    return pl.DataFrame(pl.from_arrow(arrow)), narrow
+
+
+def scores_of(the_map: CalibrationMap, rows: pl.DataFrame, *, narrow: Mapping[str, Any] | None = None) -> Floats:
+    """Return the scores of rows, checked, as `score_matrix` does; `narrow` has the types they had before."""
+    schema = nw.from_native(rows).schema
+    check_types(the_map, schema, blank=_blank(rows.schema))
+    scores = score_matrix(the_map, rows)
+    check_scores(the_map, scores, narrow or schema)
+    return scores
+
+
+def _beside(data: Any, found: pl.DataFrame) -> Any:
+    """Return a table in memory with new columns."""
+    if isinstance(data, pl.DataFrame):
+        return data.with_columns(found.get_columns())
+    if isinstance(data, pd.DataFrame):
+        return data.assign(**{new: found.get_column(new).to_numpy() for new in found.columns})
+    for new in found.columns:
+        data = data.append_column(new, found.get_column(new).to_arrow())
+    return data
 
 
 def _blank(schema: Mapping[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from calframe._fitting import _dirichlet, _softmax, _structured
+from calframe._fitting import _dirichlet, _pooled_temperature, _softmax, _structured
 from calframe._fitting._fitted import Outcome
 from calframe._kernels._vectors import Vectors
 from calframe._maps._fit_options import FitOptions, Kind
@@ -35,6 +35,8 @@ class ClassMethod:
         The number of classes and the options to the fewest rows that a segment must have.
     without : str
         What the map of rows without a finite fit is.
+    pool : callable, optional
+        As `fit`, with partial pooling; None where there is none.
     """
 
     name: str
@@ -42,6 +44,7 @@ class ClassMethod:
     options: tuple[str, ...] = ()
     fewest: Callable[[int, FitOptions], int] = lambda _classes, _options: 1
     without: str = "a tiny ridge towards the identity makes the map finite"
+    pool: FitVectors | None = None
 
     def fit_own(self, vectors: Vectors, options: FitOptions) -> tuple[Softmax, Ints]:
         """Return the maps of segments; those with too few rows, by their outcome, have none of their own."""
@@ -61,10 +64,10 @@ def identity(classes: int, maps: int) -> Softmax:
     return Softmax(weight=np.tile(np.eye(classes), (maps, 1, 1)), shift=np.zeros((maps, classes)))
 
 
-def of_temperature(temperature: Floats, classes: int) -> Softmax:
-    """Return the maps of some temperatures."""
+def of_temperature(temperature: Floats, errors: Floats, classes: int) -> Softmax:
+    """Return the maps of some temperatures, which have these errors."""
     weight = np.eye(classes)[None] / temperature[:, None, None]
-    return Softmax(weight=weight, shift=np.zeros((len(temperature), classes)), temperature=temperature)
+    return Softmax(weight=weight, shift=np.zeros((len(temperature), classes)), temperature=temperature, errors=errors)
 
 
 def _identity(vectors: Vectors, _: FitOptions) -> tuple[Softmax, Ints]:
@@ -74,7 +77,16 @@ def _identity(vectors: Vectors, _: FitOptions) -> tuple[Softmax, Ints]:
 def _temperature(vectors: Vectors, options: FitOptions) -> tuple[Softmax, Ints]:
     found = _softmax.temperature(vectors, floor=options.floor, smoothing=options.target_smoothing)
     values = np.where(np.isnan(found.values[0]), 1.0, found.values[0])
-    return of_temperature(values, vectors.classes), found.outcome
+    information = found.information[0, 0]
+    known = (found.outcome == Outcome.FINE) & (information > 0.0)
+    variance = np.divide(1.0, information, out=np.full(len(values), np.nan), where=known)
+    return of_temperature(values, np.sqrt(variance), vectors.classes), found.outcome
+
+
+def _pool_temperature(vectors: Vectors, options: FitOptions) -> tuple[Softmax, Ints]:
+    found = _pooled_temperature.pooled_temperature(vectors, floor=options.floor, smoothing=options.target_smoothing)
+    inverse = np.where(np.isnan(found.values[0]), 1.0, found.values[0])
+    return of_temperature(1.0 / inverse, found.standard_deviation[0] / inverse**2, vectors.classes), found.outcome
 
 
 def _full(vectors: Vectors, options: FitOptions, *, kind: Kind) -> tuple[Softmax, Ints]:
@@ -119,6 +131,7 @@ CLASS_METHODS: Mapping[str, ClassMethod] = {
             fit=_temperature,
             options=("target_smoothing",),
             without="scores are left as they are",
+            pool=_pool_temperature,
         ),
         ClassMethod(
             name="vector",

@@ -7,12 +7,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from calframe._errors import counted
 from calframe._fitting._fitted import Outcome
+from calframe._fitting._linear import FLATTEST
 from calframe._kernels._building import as_one
 from calframe._kernels._tally import Tally
 from calframe._maps._class_methods import ClassMethod
 from calframe._maps._fit_options import FitOptions
-from calframe._maps._forms import Curve, Form, OneVersusRest
+from calframe._maps._forms import Curve, Form, Linear, OneVersusRest, Softmax
 from calframe._maps._methods import Method, Sample, identity
 from calframe._maps._reading import Named, Rows, Scores
 from calframe._maps._segments import Segments
@@ -22,13 +24,16 @@ Pooling: TypeAlias = Literal["none", "partial", "complete"]
 
 FEWEST = 5  # segments from which on their spread can be told
 _NOTES = {
-    Outcome.SEPARABLE: "scores separate the classes, so that no finite fit exists",
+    Outcome.SEPARABLE: "scores separate the classes",
     Outcome.ONE_CLASS: "only one class",
     Outcome.ONE_SCORE: "only one score",
     Outcome.FEW: "fewer rows than parameters",
 }
-_BOUND = "held at a bound: beyond it the map would fall somewhere as scores rise"
+_OPEN = _NOTES | {Outcome.ONE_SCORE: "scores do not tell all parameters apart"}  # of maps of several classes
+_FLATTEST = f"the flatter the better: the temperature is held at its most, {FLATTEST:g}"
+_BOUND = "held at the flattest that never falls as scores rise"
 _POOLED = "takes the pooled map"
+_LARGEST_APART = 36.0  # logits above are the same probability to rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,6 +73,11 @@ def fitted_scores(scores: Scores, method: Method, options: FitOptions, pooling: 
     pooling, notes = _possible(scores.named, pooling)
     whole, said = _pooled_curve(scores, method, options)
     notes += said
+    if method.reads == "logit" and options.on == "logit" and scores.logits is scores.tally:
+        share = scores.whole.score
+        notes += _at_ends(int(scores.whole.rows[np.minimum(share, 1.0 - share) < options.floor].sum()), options.floor)
+    if method.reads == "share" and method.name != "identity":
+        notes += _merged(scores)
     if pooling == "complete":
         return Fitted(form=whole, segments=Segments.none(), pooling=pooling, notes=notes)
     found = _curves(scores, method, options, pooling, whole)
@@ -116,15 +126,18 @@ def fitted_vectors(rows: Rows, method: ClassMethod, options: FitOptions, pooling
     together = replace(rows.vectors, starts=np.zeros(1, dtype=np.int64))
     whole, outcome = method.fit(together, options)
     first = Outcome(int(outcome[0]))
+    if method.name != "identity" and not rows.is_logit:
+        notes += _at_ends(int((rows.vectors.scores.min(axis=1) < options.floor).sum()), options.floor)
     if first == Outcome.BOUND:
-        notes += (_BOUND,)
+        notes += (_FLATTEST,)
     elif first != Outcome.FINE:
-        notes += (f"all rows together: {_NOTES[first]}; {method.without}",)
+        notes += (f"all rows together: {_OPEN[first]}; {method.without}",)
     if pooling == "complete":
         return Fitted(form=whole, segments=Segments.none(), pooling=pooling, notes=notes)
     there = np.zeros(len(rows.vectors), dtype=bool)
     there[rows.named.read] = True
-    own, outcome = method.fit_own(rows.vectors.only(there), options)
+    fit = method.pool if pooling == "partial" and method.pool is not None else method.fit_own
+    own, outcome = fit(rows.vectors.only(there), options)
     usable = np.isin(outcome, (Outcome.FINE, Outcome.BOUND))
     kept = np.flatnonzero(usable)
     found = _Curves(pooled=whole, own=own, outcome=outcome, usable=usable)
@@ -157,10 +170,10 @@ def _pooled_curve(scores: Scores, method: Method, options: FitOptions) -> tuple[
     if found == Outcome.FINE:
         return curve, ()
     if found == Outcome.BOUND:
-        return curve, (_BOUND,)
+        return curve, (_bound(curve),)
     if method.always:
         return curve, (f"all rows together: {_NOTES[found]}",)
-    return identity(1), (f"all rows together: {_NOTES[found]}; scores are left as they are",)
+    return identity(1), (f"all rows together: {_NOTES[found]}, so no fit is finite; scores are left as they are",)
 
 
 def _curves(scores: Scores, method: Method, options: FitOptions, pooling: Pooling, whole: Curve) -> _Curves:
@@ -168,14 +181,15 @@ def _curves(scores: Scores, method: Method, options: FitOptions, pooling: Poolin
     tally, is_logit = _sample(scores, method)
     there = np.zeros(len(tally), dtype=bool)
     there[scores.named.read] = True
-    sample = Sample(tally=tally.only(there), is_logit=is_logit)
+    whole_tally = scores.whole if tally is scores.tally else None
+    sample = Sample(tally=tally.only(there), is_logit=is_logit, whole=whole_tally)
     if pooling == "partial" and method.pool is not None:
         own, outcome, pooled = method.pool(sample, options)
         whole, usable = whole if pooled is None else pooled, np.isin(outcome, (Outcome.FINE, Outcome.BOUND))
     else:
         own, outcome = method.fit(sample, options)
         usable = np.isin(outcome, [int(each) for each in method.usable])
-    if getattr(own, "features", None) != getattr(whole, "features", None):  # then no segment has a fit, either
+    if getattr(own, "features", None) != getattr(whole, "features", None):  # all rows together have no finite fit
         usable = np.zeros_like(usable)
     return _Curves(pooled=whole, own=own, outcome=outcome, usable=usable)
 
@@ -188,8 +202,10 @@ def _segments(named: Named, found: _Curves) -> Segments:
     texts = np.full(len(found.usable) + 1, f"no usable rows: {_POOLED}", dtype=object)
     for one in Outcome:
         for usable in (False, True):
-            mine = (found.outcome == one) & (found.usable == usable)
-            texts[:-1][mine] = _note(one, has_curve=usable)
+            mine = np.flatnonzero((found.outcome == one) & (found.usable == usable))
+            texts[mine] = _note(one, has_curve=usable)
+    for i in np.flatnonzero(found.usable & (found.outcome == Outcome.BOUND)):
+        texts[i] = _bound(found.own, int(i))
     order = np.full(int(named.place.max(initial=-1)) + 1, -1)
     order[np.sort(named.read)] = np.arange(len(named.read))
     at = np.where(named.place >= 0, order[named.place], -1)
@@ -203,9 +219,33 @@ def _segments(named: Named, found: _Curves) -> Segments:
     )
 
 
+def _bound(curve: Any, place: int = 0) -> str:
+    """Return which values of a curve are the least that never fall, or the most of a temperature."""
+    if not isinstance(curve, Linear) or curve.names == ("temperature",):
+        return _FLATTEST if isinstance(curve, Linear | Softmax) else _BOUND
+    least = [name for name, value in zip(curve.names, curve.values[:, place], strict=True) if value == 0.0]
+    is_least = f"{' and '.join(least)} {'is' if len(least) == 1 else 'are'} 0, the least for a map that never falls"
+    return is_least if least else _BOUND
+
+
+def _at_ends(rows: int, floor: float) -> tuple[str, ...]:
+    """Return what is to be said of rows with a probability of 0, or 1."""
+    if not rows:
+        return ()
+    has, their = ("has", "its logarithm pulls") if rows == 1 else ("have", "their logarithms pull")
+    return (f"{counted(rows)} {has} a probability within {floor:g} of 0 or 1; {their} the fit most",)
+
+
+def _merged(scores: Scores) -> tuple[str, ...]:
+    """Return what is to be said of logits that are no longer told apart as probabilities."""
+    if scores.logits is scores.tally:
+        return ()
+    merged = scores.logits.rows[scores.logits.score > _LARGEST_APART].sum()
+    text = f"{counted(int(merged))} with logits above {_LARGEST_APART:g} count as one score, the probability 1"
+    return (text,) if merged else ()
+
+
 def _note(outcome: Outcome, *, has_curve: bool) -> str | None:
-    if outcome == Outcome.BOUND:
-        return _BOUND
-    if outcome == Outcome.FINE:
+    if outcome in (Outcome.FINE, Outcome.BOUND):
         return None if has_curve else _POOLED
     return _NOTES[outcome] + ("" if has_curve else f": {_POOLED}")

@@ -5,12 +5,14 @@ A map has one curve or many; the first is the pooled one, and each row is told b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Mapping
+from dataclasses import Field, dataclass, fields, replace
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
 from calframe._kernels._binned import ranges, sizes_of, starts_of
+from calframe._maps._json import Reader, chosen, each, floats, number, optional, required, texts, whole, wholes
 from calframe._typing import Floats, Ints
 
 Feature: TypeAlias = Literal["logit", "score", "log", "log_rest", "curve", "one"]
@@ -79,8 +81,8 @@ class Linear:
     Attributes
     ----------
     features : tuple of str
-        logit is ``ln p - ln(1 - p)``, score the score as it is, log ``ln p``, log_rest ``-ln(1 - p)``, curve the value
-        of `base` at the logit, one the constant.
+        logit is ``ln p - ln(1 - p)``, score the score as it is, log ``ln p``, log_rest ``-ln(1 - p)``, curve the
+        logit of what `base` has there, one the constant.
     names : tuple of str
         How the parameters are called; "temperature" is 1 / c.
     values : ndarray of shape (n_parameters, n_curves)
@@ -88,7 +90,9 @@ class Linear:
     errors : ndarray of shape (n_parameters, n_curves)
         Their standard errors, or the standard deviations that partial pooling leaves; NaN where there is none.
     base : Points, optional
-        One curve of logits, for the feature of that name.
+        One curve of probabilities, for the feature of that name.
+    epsilon : float
+        ``P`` is clipped to ``[epsilon, 1 - epsilon]``.
     """
 
     features: tuple[Feature, ...]
@@ -96,6 +100,7 @@ class Linear:
     values: Floats
     errors: Floats
     base: Points | None = None
+    epsilon: float = 0.0
 
     def __len__(self) -> int:
         """Return the number of curves."""
@@ -114,7 +119,7 @@ class Linear:
         return self._with(np.hstack([self.values, other.values]), np.hstack([self.errors, other.errors]))
 
     def _with(self, values: Floats, errors: Floats) -> Self:
-        return type(self)(features=self.features, names=self.names, values=values, errors=errors, base=self.base)
+        return replace(self, values=values, errors=errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -167,6 +172,8 @@ class Softmax:
         T, where ``W = 1 / T`` on the diagonal is all there is.
     cooling, uniform : ndarray of shape (n_maps,), optional
         c and u.
+    errors : ndarray of shape (n_maps,), optional
+        The standard errors of T, or the standard deviations that partial pooling leaves; NaN where there is none.
     """
 
     weight: Floats
@@ -174,6 +181,7 @@ class Softmax:
     temperature: Floats | None = None
     cooling: Floats | None = None
     uniform: Floats | None = None
+    errors: Floats | None = None
 
     def __len__(self) -> int:
         """Return the number of maps."""
@@ -197,7 +205,7 @@ class Softmax:
         return type(self)(**both)
 
 
-_PARTS = ("weight", "shift", "temperature", "cooling", "uniform")
+_PARTS = ("weight", "shift", "temperature", "cooling", "uniform", "errors")
 
 
 def _after(values: Floats | None, more: Floats | None) -> Floats | None:
@@ -242,13 +250,19 @@ _KINDS: dict[str, type[Any]] = {
 def to_record(form: Form) -> dict[str, Any]:
     """Return a form as JSON-ready data; floats keep every digit, NaN is null."""
     kind = next(name for name, made in _KINDS.items() if isinstance(form, made))
-    return {"form": kind} | {field.name: _plain(getattr(form, field.name)) for field in fields(form)}
+    size = {"curves": len(form)} if isinstance(form, Linear) else {}  # which tables without rows do not tell
+    return {"form": kind} | size | {part.name: _plain(getattr(form, part.name)) for part in fields(form)}
 
 
-def from_record(record: dict[str, Any]) -> Form:
-    """Return the form of a record that `to_record` made."""
-    kind = _KINDS[record["form"]]
-    form: Form = kind(**{field.name: _made(field.name, record[field.name]) for field in fields(kind)})
+def from_record(record: Any, field: str = "form", *, kinds: Collection[str] = tuple(_KINDS)) -> Form:
+    """Return the form of a record that `to_record` made; `field` is what errors call it."""
+    kind = _KINDS[chosen(required(record, "form", field), f"{field}.form", kinds)]
+    parts = {
+        part.name: _reader(part)(required(record, part.name, field), f"{field}.{part.name}") for part in fields(kind)
+    }
+    if kind is Linear:
+        parts |= _sized(parts, whole(required(record, "curves", field), f"{field}.curves"), field)
+    form: Form = kind(**parts)
     return form
 
 
@@ -264,18 +278,32 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _made(name: str, value: Any) -> Any:
-    if isinstance(value, dict):
-        return from_record(value)
-    if name == "classes":
-        return tuple(from_record(item) for item in value)
-    if name in ("features", "names"):
-        return tuple(value)
-    if value == [] and name in ("values", "errors"):  # of the one curve that has no parameters, the identity
-        return np.zeros((0, 1))
-    if isinstance(value, list):
-        return np.array(value, dtype=np.int64 if name == "starts" else np.float64)
-    if name == "side" and value not in get_args(Side):
-        msg = f"side must be one of {get_args(Side)}; got {value!r}"
+def _sized(parts: dict[str, Any], size: int, field: str) -> dict[str, Any]:
+    """Return the tables of linear curves, with a column for each curve also where they have no rows."""
+    tables = {name: parts[name] for name in ("values", "errors")}
+    tables |= {name: table.reshape(0, max(size, 1)) for name, table in tables.items() if table.shape == (0,)}
+    if size != tables["values"].shape[-1]:
+        msg = f"{field}.curves must be the number of curves in {field}.values; it is {size}"
         raise ValueError(msg)
-    return value
+    return tables
+
+
+def _reader(part: Field[Any]) -> Reader:
+    return _READERS.get(part.name, optional(floats) if part.default is None else floats)
+
+
+def _one_of(*kinds: str) -> Reader:
+    return lambda value, field: from_record(value, field, kinds=kinds)
+
+
+_READERS: Mapping[str, Reader] = {
+    "starts": wholes,
+    "side": lambda value, field: chosen(value, field, get_args(Side)),
+    "features": texts,
+    "names": texts,
+    "base": optional(_one_of("points")),
+    "epsilon": number,
+    "low": _one_of("points"),
+    "high": _one_of("points"),
+    "classes": each(_one_of("points", "linear", "spline", "pair")),
+}  # the others are arrays

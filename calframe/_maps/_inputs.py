@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -12,7 +12,15 @@ import polars as pl
 
 from calframe._classes import sum_tolerance
 from calframe._columns import part_types
-from calframe._errors import ColumnClashError, ColumnNotFoundError, ScoreError, SegmentError, counted
+from calframe._errors import (
+    ArgumentError,
+    ColumnClashError,
+    ColumnNotFoundError,
+    ScoreError,
+    SegmentError,
+    counted,
+    outside_unit,
+)
 from calframe._fitting._log_scores import softmax
 from calframe._maps._map import CalibrationMap
 from calframe._pandas import coded, is_sortable, pandas_ready
@@ -37,15 +45,25 @@ def used_columns(the_map: CalibrationMap) -> dict[str, str]:
     return dict.fromkeys(the_map.by, "by") | dict.fromkeys(the_map.scores, "score")
 
 
-def check_names(the_map: CalibrationMap, names: list[str], available: list[str]) -> None:
-    """Raise unless the table has the columns that a map reads, and none of those that it adds."""
+def check_names(the_map: CalibrationMap, names: Sequence[str], available: Sequence[Any]) -> None:
+    """Raise unless the table has the columns that a map reads, and those that it adds are new, and differ."""
     for column, role in used_columns(the_map).items():
         if column not in available:
             use = f"which the map takes as {'a segment' if role == 'by' else 'its score'}"
             raise ColumnNotFoundError.from_name(column, role=role, available=available, use=use)
-    for name in names:
+    for i, name in enumerate(names):
         if name in available:
             raise ColumnClashError.from_existing(name)
+        if name in names[:i]:
+            msg = f"two classes of the map make a column {name!r}; they read the same as text, so fit with other names."
+            raise ColumnClashError(msg)
+
+
+def check_expression(score: Any) -> None:
+    """Raise unless scores are a polars expression, or None."""
+    if score is not None and not isinstance(score, pl.Expr):
+        msg = f"score= takes a polars expression, such as pl.col('p'); got {score!r}."
+        raise ArgumentError(msg)
 
 
 def check_types(the_map: CalibrationMap, schema: Mapping[str, Any], *, blank: Collection[str] = ()) -> None:
@@ -197,11 +215,8 @@ def _check_logits(the_map: CalibrationMap, scores: Floats) -> None:
 
 
 def _outside(name: str, column: Floats, wrong: int) -> str:
-    low, high = np.fmin.reduce(column), np.fmax.reduce(column)
-    return (
-        f"scores must lie between 0 and 1; column {name!r} has {counted(wrong)} outside, from {low:g} to {high:g}. "
-        "The map was fitted on probabilities: give it those of the same model."
-    )
+    said = outside_unit(name, wrong, *(f"{end:g}" for end in (np.fmin.reduce(column), np.fmax.reduce(column))))
+    return f"{said} The map was fitted on probabilities: give it those of the same model."
 
 
 def _check_sums(the_map: CalibrationMap, scores: Floats, tolerance: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,21 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import narwhals.stable.v2 as nw
 import polars as pl
 
-from calframe._errors import ArgumentError, CalframeError
-from calframe._maps._forms import Form, from_record, to_record
-from calframe._maps._integrity import check_parts
+from calframe._errors import ArgumentError
+from calframe._maps._forms import Form
+from calframe._maps._integrity import check_map
 from calframe._maps._rows import map_table
 from calframe._maps._segments import Segments
-from calframe._results import json_ready, like
+from calframe._options import check_width
+from calframe._results import like
 from calframe._typing import Link
 
 if TYPE_CHECKING:
     from calframe._charts import Drawing
 
 Json: TypeAlias = dict[str, Any]
-
-SCHEMA = "calframe.calibration_map"
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -44,6 +41,8 @@ class CalibrationMap:
         The score column, or one a class.
     classes : tuple
         The classes; empty where the score is that of the positive class.
+    positive : object
+        The label value that counts as positive; None where classes are named, or where it is not known.
     vector : bool
         Whether one column holds the probabilities of all classes.
     by : tuple of str
@@ -70,6 +69,7 @@ class CalibrationMap:
     label: str
     scores: tuple[str, ...]
     classes: tuple[Any, ...]
+    positive: Any = None
     vector: bool
     by: tuple[str, ...]
     pooling: str
@@ -86,6 +86,9 @@ class CalibrationMap:
     segments: Segments = field(repr=False)
     _native: Any = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        check_map(self)
+
     @property
     def table(self) -> Any:
         """One row per segment and parameter or knot, in the library of the table that the map was fitted on.
@@ -94,7 +97,7 @@ class CalibrationMap:
         fitted on), ``class`` for one-vs-rest maps, ``parameter`` (its name, or "knot"), ``x`` (the score of a knot),
         ``value``, ``sd`` (its standard error, or the standard deviation that partial pooling leaves) and ``note``.
         """
-        table = map_table(self.form, self.segments, self.classes, n=self.n)
+        table = map_table(self.form, self.segments, self.classes, n=self.n, note="; ".join(self.notes) or None)
         return table if self._native is None else like(table, self._native)
 
     def apply(self, data: Any, *, name: str = "p_calibrated") -> Any:
@@ -102,6 +105,38 @@ class CalibrationMap:
         from calframe._maps._applying import applied  # noqa: PLC0415  a map is applied by what knows all forms
 
         return applied(data, self, name=name)
+
+    def reach(self, data: Any) -> Any:
+        """Count how far a table lies within what the map was fitted on.
+
+        Beyond the lowest and highest score of its rows a map is held or continued by its formula, and a segment that
+        it has not seen takes the pooled map: such rows are calibrated, but no data stand behind it.
+
+        Parameters
+        ----------
+        data : table
+            As `apply` takes it; a lazy table is collected.
+
+        Returns
+        -------
+        frame
+            One row per segment of the table, in its library: the segment columns, ``n`` (rows), ``n_missing`` (without
+            a score), ``n_below`` and ``n_above`` (with a score below or above those that the segment's map was fitted
+            on, of several classes the largest of a row; 0 for one-vs-rest maps, where that is not known), and ``note``.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import calframe
+        >>> rows = pl.DataFrame({"p": [0.2, 0.4, 0.6], "y": [0, 1, 1]})
+        >>> found = calframe.fit(rows, label="y", score="p", method="isotonic")
+        >>> new = pl.DataFrame({"p": [0.05, 0.4, 0.99, None]})
+        >>> found.reach(new).select("n", "n_missing", "n_below", "n_above").row(0)
+        (4, 1, 1, 1)
+        """
+        from calframe._maps._reach import reach_table  # noqa: PLC0415  it reads tables as what applies maps does
+
+        return reach_table(data, self)
 
     def to_expr(self, *, score: pl.Expr | None = None) -> pl.Expr:
         """Return the calibrated probability as a polars expression on the columns that the map was fitted on.
@@ -130,36 +165,52 @@ class CalibrationMap:
         found = column(self, name="p", score=score).struct.field("p")
         return found if score is None else found.alias(score.meta.output_name())
 
-    def wrap(self, classifier: Any) -> Any:
+    def wrap(self, classifier: Any, *, positive: Any = None) -> Any:
         """Return a classifier whose probabilities go through this map, for code that expects `predict_proba`.
 
         Parameters
         ----------
         classifier : object
             A fitted classifier with `predict_proba` and `classes_`, as those of scikit-learn, whose probabilities the
-            map was fitted on: those of the second class, or of all of them.
+            map was fitted on: those of the positive class, or of all classes. Classes are matched by their values, in
+            whatever order; 0, 0.0 and False are the same one. A map of logits takes those of the probabilities.
+        positive : object, optional
+            The class whose probability a map of one score was fitted on; by default `.positive`. To be given where the
+            label of the fit had other values than `classes_`.
 
         Returns
         -------
         object
-            With ``predict_proba(X)``, ``predict(X)`` and ``classes_``. If the map has segments, X is a frame with their
-            columns.
+            With ``predict_proba(X)``, ``predict(X)``, ``score(X, y)`` and ``classes_``, those of the classifier. If the
+            map has segments, X is a frame with their columns; the classifier gets X without those that it was not
+            fitted with, by its ``feature_names_in_`` or else by the number ``n_features_in_``. The tools of
+            scikit-learn take it as a classifier that is fitted: ``fit`` and ``clone`` give it back as it is.
+
+        Raises
+        ------
+        ArgumentError
+            If the classifier is not fitted, or its classes are not those of the map.
         """
         from calframe._maps._wrapped import MappedClassifier  # noqa: PLC0415
 
-        return MappedClassifier(classifier=classifier, map=self)
+        return MappedClassifier(classifier=classifier, map=self, positive=positive)
 
     def to_sql(self, dialect: str = "duckdb", *, table: str = "t", name: str = "p_calibrated") -> str:
         """Return one SELECT that keeps every column and adds the calibrated one.
 
+        A missing score gives NULL; so does one outside [0, 1], but in DuckDB it is an error when rows are fetched, also
+        those that `apply` gives of a relation.
+
         Parameters
         ----------
         dialect : str, default "duckdb"
-            A dialect of sqlglot, such as "duckdb", "postgres", "spark", "bigquery" or "snowflake".
+            "duckdb", "postgres", "sqlite" (with its math functions), "mysql" (8), "tsql" (SQL Server 2022), "oracle",
+            "snowflake", "bigquery", "spark", "databricks", "trino", "presto", "athena"; for binary maps other than
+            Venn-Abers also "redshift" and "clickhouse".
         table : str, default "t"
             The table it reads.
         name : str, default "p_calibrated"
-            The column it adds.
+            The column it adds, or what several begin with. Names are quoted: to Snowflake ``p`` is not ``P``.
         """
         from calframe._maps._sql import select  # noqa: PLC0415  the SQL generator loads only when asked for
 
@@ -167,29 +218,9 @@ class CalibrationMap:
 
     def to_dict(self) -> Json:
         """Return the map as JSON-ready data with a schema and its version; floats keep every digit."""
-        return {
-            "schema": SCHEMA,
-            "schema_version": SCHEMA_VERSION,
-            "method": self.method,
-            "options": json_ready(self.options),
-            "label": self.label,
-            "scores": list(self.scores),
-            "classes": [_plain_class(name) for name in self.classes],
-            "vector": self.vector,
-            "by": list(self.by),
-            "pooling": self.pooling,
-            "link": self.link,
-            "floor": self.floor,
-            "n": self.n,
-            "n_missing": self.n_missing,
-            "n_invalid": self.n_invalid,
-            "low": self.low,
-            "high": self.high,
-            "notes": list(self.notes),
-            "mark": self.mark,
-            "segments": self.segments.to_record(),
-            "form": to_record(self.form),
-        }
+        from calframe._maps._saved import record_of  # noqa: PLC0415  what reads maps makes them, too
+
+        return record_of(self)
 
     def save(self, path: str | Path) -> Path:
         """Write the map as JSON, to be read by `calframe.load_map`, and return the path."""
@@ -217,8 +248,9 @@ class CalibrationMap:
         Otherwise it "raises" or "lowers scores" ("all" where every change counts); raises small ones and lowers large
         ones, which "pulls scores towards the middle" if the change turns between 0.4 and 0.6; the other way round,
         which "pushes scores away from the middle"; or raises and lowers them by turns. Stretches that together have at
-        most a tenth of all changes are passed over ("mostly"). The scores written out are at a tenth, half and nine
-        tenths of the fitted range, or 0.1, 0.5 and 0.9 if those are at most a tenth of the range away.
+        most a tenth of all changes are passed over ("mostly"), and one of two stretches if it has a hundredth. The
+        scores written out are at a tenth, half and nine tenths of the fitted range, or 0.1, 0.5 and 0.9 if those are
+        at most a tenth of the range away.
 
         Of several classes the words are about the largest probability, the other classes sharing the rest evenly: on
         average over the classes, and if they differ by as much as counts, from the class that is left with least to
@@ -250,7 +282,7 @@ class CalibrationMap:
         Parameters
         ----------
         width : int, default 540
-            Width of the chart in pixels.
+            Width of the chart in pixels, from 200 to 4,000.
 
         Returns
         -------
@@ -260,6 +292,7 @@ class CalibrationMap:
         """
         from calframe._maps._plotted import plotted  # noqa: PLC0415  altair loads only when a chart is asked for
 
+        check_width(width)
         return plotted(self, width=width)
 
     def __repr__(self) -> str:
@@ -272,77 +305,6 @@ class CalibrationMap:
         from calframe._maps._summary import card  # noqa: PLC0415
 
         return card(self)
-
-
-def load_map(path: str | Path) -> CalibrationMap:
-    """Read a calibration map that `CalibrationMap.save` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-        The JSON file.
-
-    Raises
-    ------
-    CalframeError
-        If the file holds no map, or one of a version that this calframe does not know.
-    """
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        msg = f"{str(path)!r} is no calibration map: it is not JSON ({error})."
-        raise CalframeError(msg) from error
-    return map_of(record, source=str(path))
-
-
-def map_of(record: Any, *, source: str) -> CalibrationMap:
-    """Return the map of a record that `CalibrationMap.to_dict` made."""
-    if not isinstance(record, Mapping) or record.get("schema") != SCHEMA:
-        msg = f"{source!r} is no calibration map: it has no schema {SCHEMA!r}. Maps are written by .save(path)."
-        raise CalframeError(msg)
-    version = record.get("schema_version")
-    if version != SCHEMA_VERSION:
-        msg = (
-            f"{source!r} is a calibration map of version {version!r}; this calframe reads version {SCHEMA_VERSION}. "
-            "Update calframe, or fit and save the map anew."
-        )
-        raise CalframeError(msg)
-    try:
-        return _made(record)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, pl.exceptions.PolarsError) as error:
-        msg = f"{source!r} is a damaged calibration map ({type(error).__name__}: {error}); fit and save it anew."
-        raise CalframeError(msg) from error
-
-
-def _made(record: Mapping[str, Any]) -> CalibrationMap:
-    form, segments = from_record(record["form"]), Segments.from_record(record["segments"])
-    check_parts(form, segments, len(record["classes"]))
-    return CalibrationMap(
-        method=record["method"],
-        options=record["options"],
-        label=record["label"],
-        scores=tuple(record["scores"]),
-        classes=tuple(record["classes"]),
-        vector=record["vector"],
-        by=tuple(record["by"]),
-        pooling=record["pooling"],
-        link=record["link"],
-        floor=record["floor"],
-        n=record["n"],
-        n_missing=record["n_missing"],
-        n_invalid=record["n_invalid"],
-        low=record["low"],
-        high=record["high"],
-        notes=tuple(record["notes"]),
-        mark=record["mark"],
-        form=form,
-        segments=segments,
-    )
-
-
-def _plain_class(name: Any) -> Any:
-    item = getattr(name, "item", None)
-    return item() if callable(item) else name
 
 
 def head_of(data: Any) -> Any:

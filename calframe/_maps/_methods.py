@@ -12,15 +12,18 @@ from calframe._fitting import _beta, _linear, _pooled_curve, _pooling, _spline, 
 from calframe._fitting._fitted import Knots, Outcome
 from calframe._fitting._fitted import Parameters as Fitted
 from calframe._kernels._binned import sizes_of
+from calframe._kernels._building import as_one
 from calframe._kernels._logistic import logit
-from calframe._kernels._newton import Regression, solved
+from calframe._kernels._newton import Regression, inverses
 from calframe._kernels._tally import Tally
 from calframe._maps._fit_options import FitOptions, Free
-from calframe._maps._forms import Curve, Feature, Linear, Pair, Points, Spline
-from calframe._typing import Floats, Ints
+from calframe._maps._forms import Curve, Feature, Linear, Pair, Points, Side, Spline
+from calframe._maps._values import through_points
+from calframe._typing import Closed, Floats, Ints
 
 Pooled: TypeAlias = tuple[Curve, Ints, Curve | None]  # of the segments, how it went, and of all rows if not as `fit`
 _BETA: tuple[Feature, ...] = ("log", "log_rest", "one")
+_OTHER: Mapping[Closed, Side] = {"left": "right", "right": "left"}  # steps go on on the other side
 _FREE: Mapping[Free, tuple[Feature, ...]] = {"abm": _BETA, "am": ("logit", "one"), "ab": ("log", "log_rest")}
 _ABC: Mapping[Free, Floats] = {  # a, b and c as linear combinations of the coefficients that are free
     "abm": np.eye(3),
@@ -39,10 +42,18 @@ class Sample:
         At distinct scores: probabilities, or logits.
     is_logit : bool
         Whether those are logits.
+    whole : Tally, optional
+        The distinct scores of all rows, those of no segment, too; without it, of these segments together.
     """
 
     tally: Tally
     is_logit: bool
+    whole: Tally | None = None
+
+    @property
+    def together(self) -> Tally:
+        """All rows as one segment."""
+        return as_one(self.tally) if self.whole is None else self.whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +110,7 @@ def _linear_form(
 
 def _errors(fitted: Fitted, free: Floats) -> Floats:
     """Return standard errors of values that are `free` times the coefficients fitted; none at a constraint."""
-    size, many = free.shape[1], len(fitted.outcome)
-    information = np.einsum("ji,jks,kl->ils", free, fitted.information, free)
-    covariance = solved(information, np.repeat(np.eye(size)[:, :, None], many, axis=2))
-    variance = _variance(free, covariance)
+    variance = _variance(free, inverses(np.einsum("ji,jks,kl->ils", free, fitted.information, free)))
     with np.errstate(invalid="ignore"):
         return np.where((variance > 0.0) & (fitted.outcome == Outcome.FINE), np.sqrt(variance), np.nan)
 
@@ -146,18 +154,25 @@ def _isotonic(sample: Sample, options: FitOptions) -> tuple[Curve, Ints]:
     knots = _steps.isotonic(
         sample.tally, interpolation=options.interpolation, centred=options.centred, epsilon=options.epsilon
     )
-    return (_held(knots) if options.interpolation == "step" else _joined(knots)), knots.outcome
+    return _blocks(knots, options), knots.outcome
+
+
+def _blocks(knots: Knots, options: FitOptions) -> Points:
+    return _held(knots) if options.interpolation == "step" else _joined(knots)
 
 
 def _histogram(sample: Sample, options: FitOptions) -> tuple[Curve, Ints]:
-    choice, tally = options.choice, sample.tally
-    if choice.fixed is None:
-        knots = _steps.quantile_histogram(tally, count=choice.quantiles, smoothing=options.laplace)
-        return _joined(knots), knots.outcome
-    closed = choice.fixed.closed
-    edges = np.asarray(choice.fixed.edges)
-    knots = _steps.histogram(tally, edges=edges, closed=closed, smoothing=options.laplace)
-    return _joined(knots, side="right" if closed == "left" else "left"), knots.outcome
+    knots, closed = _bins(sample.tally, options)
+    return _joined(knots, side=_OTHER[closed]), knots.outcome
+
+
+def _bins(tally: Tally, options: FitOptions) -> tuple[Knots, Closed]:
+    """Return the histogram of each segment, and the side that belongs to a bin."""
+    fixed = options.choice.fixed
+    if fixed is None:
+        return _steps.quantile_histogram(tally, count=options.choice.quantiles, smoothing=options.laplace), "left"
+    edges = np.asarray(fixed.edges)
+    return _steps.histogram(tally, edges=edges, closed=fixed.closed, smoothing=options.laplace), fixed.closed
 
 
 def _venn(sample: Sample, _: FitOptions) -> tuple[Curve, Ints]:
@@ -166,9 +181,9 @@ def _venn(sample: Sample, _: FitOptions) -> tuple[Curve, Ints]:
 
 
 def _splines(sample: Sample, options: FitOptions) -> tuple[Curve, Ints]:
-    fit = _spline.spline(
-        sample.tally, is_logit=sample.is_logit, floor=options.floor, smoothing=options.target_smoothing
-    )
+    tally = sample.tally
+    counts = replace(tally, squared=tally.weight, squared_positive=tally.positive)  # weight 2 is the row twice
+    fit = _spline.spline(counts, is_logit=sample.is_logit, floor=options.floor, smoothing=options.target_smoothing)
     return Spline(starts=fit.starts, x=fit.x, y=fit.y, bend=fit.curvature), fit.outcome
 
 
@@ -226,18 +241,41 @@ def _pool_platt(sample: Sample, options: FitOptions) -> Pooled:
     return own, found.outcome, None
 
 
-def _pool_steps(sample: Sample, options: FitOptions) -> Pooled:
-    """Pool isotonic regression or a histogram: the pooled isotonic curve, with slope and intercept of each segment."""
-    curve, found = _pooled_curve.pooled_isotonic(sample.tally, is_logit=sample.is_logit, floor=options.floor)
-    x = curve.x if sample.is_logit else logit(curve.x, options.floor)
+def _pool_isotonic(sample: Sample, options: FitOptions) -> Pooled:
+    curve = _pooled_curve.isotonic_curve(sample.together, interpolation=options.interpolation, centred=options.centred)
+    return _pool_steps(sample, options, curve, _blocks(curve.knots, options), epsilon=options.epsilon or 0.0)
+
+
+def _pool_histogram(sample: Sample, options: FitOptions) -> Pooled:
+    whole = sample.together
+    knots, closed = _bins(whole, options)
+    curve = _pooled_curve.histogram_curve(whole, knots, closed=closed, smoothing=options.laplace)
+    if options.laplace:
+        more = _pooled_curve.with_rows_added(sample.tally, whole, knots, closed=closed, smoothing=options.laplace)
+        sample = replace(sample, tally=more)
+    return _pool_steps(sample, options, curve, _joined(curve.knots, side=_OTHER[closed]))
+
+
+def _pool_steps(
+    sample: Sample, options: FitOptions, curve: _pooled_curve.PooledCurve, base: Points, *, epsilon: float = 0.0
+) -> Pooled:
+    """Bend the curve of all rows: by a slope and an intercept of each segment, and for all others towards `fit`.
+
+    Where all rows together have no finite fit, segments have none, and the curve of all rows stays as it is.
+    """
+    rate = through_points(base, sample.tally.score, np.zeros(len(sample.tally.score), dtype=np.int64))
+    found = _pooled_curve.bent(sample.tally, logit(rate, options.floor))
     own = Linear(
         features=("curve", "one"),
         names=("slope", "intercept"),
         values=found.values,
         errors=found.standard_deviation,
-        base=Points(starts=curve.starts, x=x, y=curve.y),
+        base=base,
+        epsilon=epsilon,
     )
-    values = found.complete[:, None]
+    if not np.isfinite(found.values).all():
+        return own, found.outcome, None
+    values = _pooled_curve.nearest(curve, floor=options.floor)[:, None]
     return own, found.outcome, replace(own, values=values, errors=np.full_like(values, np.nan))
 
 
@@ -265,14 +303,14 @@ METHODS: Mapping[str, Method] = {
             name="histogram",
             fit=_histogram,
             options=("bins", "strategy", "closed", "laplace"),
-            pool=_pool_steps,
+            pool=_pool_histogram,
             usable=_ANY_CURVE,
         ),
         Method(
             name="isotonic",
             fit=_isotonic,
             options=("interpolation", "centred", "epsilon"),
-            pool=_pool_steps,
+            pool=_pool_isotonic,
             usable=_ANY_CURVE,
         ),
         Method(name="platt", fit=_platt, options=("on", "target_smoothing"), reads="logit", pool=_pool_platt),

@@ -20,7 +20,7 @@ _NEAR_ENDS = np.array([1e-4, 3e-4, 1e-3, 2e-3])  # shares of the axis, where lin
 _SPOKEN = 10  # even steps of the fitted range
 _SAME = 1e-9  # classes that differ by less have one line
 _POOLED_NAME = "pooled map"
-_ONE = ("score, as a probability", "calibrated probability")
+_ONE = ("score, as a probability (dotted: beyond those of the fit)", "calibrated probability")
 _LARGEST = ("largest probability before, the others being equal", "that of the same class after")
 _MEANS = (_LARGEST[0], f"{_LARGEST[1]}, mean over classes")
 
@@ -42,7 +42,7 @@ def plotted(the_map: CalibrationMap, *, width: int) -> Drawing:
         limit = 1.0 if several(the_map) else _limit(the_map, chosen)
         lines, noun, most = _segment_lines(the_map, chosen, ranked, limit), "segments", "largest"
         titles = _MEANS if several(the_map) else _ONE
-    count = max(len(ranked), len(lines) - 1)
+    count = len(ranked) or len(lines)
     legend = f"{len(COLOURS)} {most} of {count:,} {noun} in colour" if count > len(COLOURS) else None
     if legend and count > len(lines):
         legend += f", {_MOST_GREY} in grey"

@@ -13,7 +13,7 @@ import polars as pl
 
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import closed_frame
-from calframe._errors import EmptyTableError
+from calframe._errors import EmptyTableError, counted
 from calframe._kernels._binned import last_cells
 from calframe._kernels._building import as_one
 from calframe._kernels._tally import Tally
@@ -85,10 +85,13 @@ class Rows:
         The segments that maps are fitted to.
     vectors : Vectors
         The vectors of all segments that have rows, as probabilities.
+    is_logit : bool
+        Whether they were logits.
     """
 
     named: Named
     vectors: Vectors
+    is_logit: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +100,10 @@ class Counts:
 
     Attributes
     ----------
-    n, n_missing, n_invalid : int
-        Rows.
+    n, n_missing, n_invalid, n_zero : int
+        Rows; those of weight 0 are left out, too.
+    mean_weight : float
+        The mean weight of the rows used.
     low, high : float or None
         The lowest and highest score, of vectors the largest of a row; None where each class was read by itself.
     mark : str
@@ -108,9 +113,16 @@ class Counts:
     n: int
     n_missing: int
     n_invalid: int
+    n_zero: int
+    mean_weight: float
     low: float | None
     high: float | None
     mark: str
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the rows left out."""
+        return (f"{counted(self.n_zero)} of weight 0 left out",) if self.n_zero else ()
 
 
 def read_scores(table: Table, *, engine: Any) -> tuple[Counts, tuple[Scores, ...]]:
@@ -150,7 +162,9 @@ def read_vectors(table: Table, *, engine: Any) -> tuple[Counts, Rows]:
     every = np.ones(len(groups), dtype=bool)
     named = _named(table, groups, every, matrix.segments, ends)
     happened = vectors.happened()
-    return _counts(groups, every, (np.sort(largest), np.sort(happened))), Rows(named=named, vectors=vectors)
+    return _counts(groups, every, (np.sort(largest), np.sort(happened))), Rows(
+        named=named, vectors=vectors, is_logit=table.roles.link == "logit"
+    )
 
 
 def _read_groups(table: Table, rows: nw.LazyFrame[Any]) -> Groups:
@@ -205,6 +219,8 @@ def _counts(groups: Groups, once: Bools, *content: tuple[Floats, Floats]) -> Cou
         n=int(groups.n[once].sum()),
         n_missing=int(groups.n_missing[once].sum()),
         n_invalid=int(groups.n_invalid[once].sum()),
+        n_zero=int(groups.n_zero[once].sum()),
+        mean_weight=float(groups.cells.sums["w"][once].sum() / groups.n[once].sum()),
         low=float(score[0]),
         high=float(score[-1]),
         mark=f"{mark:08x}",

@@ -12,7 +12,10 @@ from calframe._columns import exact_column
 from calframe._maps._forms import Curve, Form, Linear, OneVersusRest, Pair, Points, Softmax, Spline
 from calframe._maps._segments import Segments
 
-RESERVED = frozenset({"n", "class", "parameter", "x", "value", "sd", "note", "largest_change", "summary"})
+RESERVED = frozenset(
+    {"n", "class", "parameter", "x", "value", "sd", "note", "largest_change", "summary"}
+    | {"n_missing", "n_below", "n_above"}  # of `reach`
+)
 _COLUMNS = {
     "_cf_curve": pl.Int64,
     "class": pl.String,
@@ -23,7 +26,7 @@ _COLUMNS = {
 }
 
 
-def map_table(form: Form, segments: Segments, classes: Sequence[Any], *, n: int) -> pl.DataFrame:
+def map_table(form: Form, segments: Segments, classes: Sequence[Any], *, n: int, note: str | None) -> pl.DataFrame:
     """Return the rows of a map, those of the pooled one first."""
     curves = _rows_of(form, classes).with_columns(pl.col("x", "value", "sd").fill_nan(None))
     if not isinstance(form, OneVersusRest):
@@ -33,7 +36,7 @@ def map_table(form: Form, segments: Segments, classes: Sequence[Any], *, n: int)
     rows = {
         "n": pl.Series([n, *segments.n.tolist()], dtype=pl.Int64),
         "_cf_curve": pl.Series([0, *segments.curve.tolist()], dtype=pl.Int64),
-        "note": pl.Series([None, *segments.note], dtype=pl.String),
+        "note": pl.Series([note, *segments.note], dtype=pl.String),
     }
     keys = {name: pl.concat([pooled[name], own[name]]) for name in own}
     found = pl.DataFrame(keys | rows).with_row_index("_cf_row")
@@ -76,7 +79,7 @@ def _linear_rows(curve: Linear) -> pl.DataFrame:
         value=curve.values.T.ravel() if curve.names else nothing,
         sd=curve.errors.T.ravel() if curve.names else nothing,
     )
-    return rows if curve.base is None else pl.concat([rows, _knot_rows(curve.base, "logit knot")])
+    return rows if curve.base is None else pl.concat([rows, _knot_rows(curve.base, "knot")])
 
 
 def _knot_rows(curve: Points | Spline, name: str) -> pl.DataFrame:
@@ -96,9 +99,13 @@ def _softmax_rows(softmax: Softmax, classes: Sequence[Any]) -> pl.DataFrame:
     else:
         names = [f"W[{i}, {j}]" for i in classes for j in classes] + [f"b[{i}]" for i in classes]
         values = np.hstack([softmax.weight.reshape(many, -1), softmax.shift])
+    if softmax.cooling is not None and softmax.uniform is not None:
+        names = ["temperature", "uniform", *names]
+        values = np.hstack([softmax.cooling[:, None], softmax.uniform[:, None], values])
     nothing = np.full(values.size, np.nan)
+    errors = nothing if softmax.errors is None else softmax.errors
     curve = np.repeat(np.arange(many), len(names))
-    return _frame(_cf_curve=curve, parameter=names * many, x=nothing, value=values.ravel(), sd=nothing)
+    return _frame(_cf_curve=curve, parameter=names * many, x=nothing, value=values.ravel(), sd=errors)
 
 
 def _frame(**columns: Any) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,9 +12,40 @@ import polars as pl
 
 from calframe._columns import WHOLE_NUMBERS
 from calframe._kernels._lookup import Lookup
+from calframe._maps._json import (
+    Reader,
+    chosen,
+    each,
+    floats,
+    integer,
+    number,
+    optional,
+    required,
+    text,
+    truth,
+    whole,
+    wholes,
+)
 from calframe._typing import Ints
 
-_PHYSICAL = (pl.Date, pl.Datetime, pl.Time, pl.Duration)
+_PHYSICAL = (pl.Date, pl.Datetime, pl.Time)
+_HELD: Mapping[str, Any] = {  # the types that keys have, and those in which files hold them
+    "String": pl.String,
+    "Int64": pl.Int64,
+    "UInt64": pl.UInt64,
+    "Int128": pl.Int128,
+    "UInt128": pl.UInt128,
+    "Float64": pl.Float64,
+    "Boolean": pl.Boolean,
+    "Decimal": pl.String,
+    "Date": pl.Int32,
+    "Datetime": pl.Int64,
+    "Time": pl.Int64,
+}
+_VALUES: Mapping[Any, Reader] = {pl.String: text, pl.Boolean: truth, pl.Float64: number}
+_A_DAY = {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+_FIRST_DAY, _LAST_DAY = dt.date.min.toordinal() - _EPOCH, dt.date.max.toordinal() - _EPOCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,6 +109,7 @@ class Segments:
             place = found(place)
         if steps:
             steps[-1] = replace(steps[-1], pairs=steps[-1].pairs.to(values[own][np.argsort(place)]))
+            steps[0] = steps[0].joined()
         return Finder(steps=tuple(steps))
 
     def to_record(self) -> dict[str, Any]:
@@ -92,16 +124,10 @@ class Segments:
         }
 
     @classmethod
-    def from_record(cls, record: dict[str, Any]) -> Self:
-        """Return the segments of a record that `to_record` made."""
-        return cls(
-            keys=tuple(_key_of(key) for key in record["keys"]),
-            curve=np.array(record["curve"], dtype=np.int64),
-            n=np.array(record["n"], dtype=np.int64),
-            low=np.array(record["low"], dtype=np.float64),
-            high=np.array(record["high"], dtype=np.float64),
-            note=tuple(record["note"]),
-        )
+    def from_record(cls, record: Any, field: str = "segments") -> Self:
+        """Return the segments of a record that `to_record` made; `field` is what errors call it."""
+        parts = {name: read(required(record, name, field), f"{field}.{name}") for name, read in _READERS.items()}
+        return cls(**parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -129,7 +155,10 @@ class Finder:
             place = nothing[part]
             for step, (values, lookup) in zip(self.steps, columns, strict=True):
                 rank = values[part] if lookup is None else lookup(values[part])
-                place = step.pairs(rank if step is self.steps[0] else place * step.width + rank)
+                if step is not self.steps[0]:
+                    place = step.pairs(place * step.width + rank)
+                else:
+                    place = rank if lookup is not None else step.pairs(rank)
             return place
 
         return found
@@ -143,6 +172,13 @@ class _Step:
     number: _Numbers
     width: int
     pairs: Lookup
+
+    def joined(self) -> Self:
+        """Return the step with whole numbers looked up for what their pairs stand for, which is one lookup less."""
+        whole = self.number.whole
+        if whole is None:
+            return self
+        return replace(self, number=replace(self.number, whole=whole.to(self.pairs(whole.found))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -211,30 +247,46 @@ def _known(values: Any) -> list[float | None]:
 def _key_record(key: pl.Series) -> dict[str, Any]:
     dtype = key.dtype
     record: dict[str, Any] = {"name": key.name, "type": str(dtype.base_type())}
-    if isinstance(dtype, pl.Datetime | pl.Duration):
-        record["unit"] = dtype.time_unit
     if isinstance(dtype, pl.Datetime):
-        record["zone"] = dtype.time_zone
+        record |= {"unit": dtype.time_unit, "zone": dtype.time_zone}
     if isinstance(dtype, pl.Decimal):
         return record | {"scale": dtype.scale, "values": [str(value) for value in key.to_list()]}
     values = key.to_physical() if isinstance(dtype, _PHYSICAL) else key
     return record | {"values": values.to_list()}
 
 
-def _key_of(record: dict[str, Any]) -> pl.Series:
-    kind, name, values = record["type"], record["name"], record["values"]
+def _key_of(record: Any, field: str) -> pl.Series:
+    name, kind = text(required(record, "name", field), f"{field}.name"), required(record, "type", field)
+    held = _HELD[chosen(kind, f"{field}.type", tuple(_HELD))]
+    values = each(_VALUES.get(held, integer))(required(record, "values", field), f"{field}.values")
     dtype: Any = getattr(pl, kind)
     if kind == "Decimal":
-        return pl.Series(name, values, pl.String).cast(pl.Decimal(38, record["scale"]))
+        dtype = pl.Decimal(38, whole(required(record, "scale", field), f"{field}.scale"))
     if kind == "Datetime":
-        dtype = pl.Datetime(record["unit"], record["zone"])
-    if kind == "Duration":
-        dtype = pl.Duration(record["unit"])
-    physical = pl.Int32 if kind == "Date" else pl.Int64
-    made = pl.Series(name, values, physical if kind in {"Date", "Datetime", "Time", "Duration"} else dtype)
-    return made.cast(dtype)
+        unit: Any = chosen(required(record, "unit", field), f"{field}.unit", tuple(_A_DAY))
+        dtype = pl.Datetime(unit, optional(text)(required(record, "zone", field), f"{field}.zone"))
+    if kind in ("Date", "Datetime"):
+        day = _A_DAY[dtype.time_unit] if kind == "Datetime" else 1
+        if not all(_FIRST_DAY * day <= value < (_LAST_DAY + 1) * day for value in values):
+            msg = f"{field}.values has a day outside the years 1 to 9999"
+            raise ValueError(msg)
+    try:
+        return pl.Series(name, values, held).cast(dtype)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
+        msg = f"{field}.values must be of the type {kind} ({str(error).splitlines()[0]})"
+        raise ValueError(msg) from error
 
 
 def key_text(value: Any) -> str:
     """Return a key as text, dates in ISO form."""
     return value.isoformat() if isinstance(value, dt.date | dt.time) else str(value)
+
+
+_READERS: Mapping[str, Reader] = {
+    "keys": each(_key_of),
+    "curve": wholes,
+    "n": wholes,
+    "low": floats,
+    "high": floats,
+    "note": each(optional(text)),
+}

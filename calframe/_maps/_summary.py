@@ -23,6 +23,7 @@ _NEAR = 0.1  # if they are at most this share of the range away
 _SMALL = 0.005  # changes below it are none
 _SMALL_SHARE = 0.05  # and below this share of the scores, where all of them are near 0 or near 1
 _MINOR = 0.1  # share of all changes that stretches may have together and be passed over
+_TINY = 0.01  # and one of two stretches
 _MIDDLE = (0.4, 0.6)
 _FEWEST_DIGITS, _MOST_DIGITS = 2, 6
 _LINE = 80  # characters
@@ -88,13 +89,14 @@ def card(the_map: CalibrationMap) -> str:
         for name in the_map.segments.by
     ]
     more = f"; {beyond:,} more segment{'' if beyond == 1 else 's'} in .summary()" if beyond > 0 else ""
-    caption = f"Calibration map of {', '.join(the_map.scores)}: {_what(the_map)}{more}"
+    caption = ". ".join([f"Calibration map of {', '.join(the_map.scores)}: {_what(the_map)}{more}", *the_map.notes])
     return html_table(table.with_columns(keys), caption=caption)
 
 
 def line(the_map: CalibrationMap) -> str:
     """Return what the map is, in a line of at most 80 characters; names are cut before anything else is."""
-    for tail in ("; .table, .apply(data), .save(path)", "; .summary()", ""):
+    usual = ("; .table, .apply(data), .save(path)", "; .summary()", "")
+    for tail in ("; .summary(), .notes", "; .notes", "") if the_map.notes else usual:
         found = f"<CalibrationMap: {_what(the_map)}{tail}>"
         if _width(found) <= _LINE:
             return found
@@ -247,16 +249,18 @@ def _turns(course: _Course) -> list[_Turn]:
 
 
 def _main(turns: list[_Turn]) -> list[_Turn]:
-    """Return two stretches where the others are minor, else all."""
-    left, lost = list(turns), 0.0
-    while len(left) > 2:
+    """Return the stretches that are left when minor ones are passed over."""
+    left, lost, total = list(turns), 0.0, sum(turn.size for turn in turns)
+    while len(left) > 1:
         i = min(range(len(left)), key=lambda i: left[i].size)
         lost += left[i].size
+        if lost > total * (_MINOR if len(left) > 2 else _TINY):
+            break
         between = 0 < i < len(left) - 1
         if between:
             left[i - 1] = left[i - 1]._replace(size=left[i - 1].size + left[i + 1].size)
         left[i : i + 1 + between] = []
-    return left if lost <= _MINOR * sum(turn.size for turn in turns) else turns
+    return left
 
 
 def _crossing(at: Floats, change: Floats) -> float:

@@ -12,7 +12,6 @@ import polars as pl
 from calframe._maps._applying import applied, new_columns
 from calframe._maps._forms import Linear, OneVersusRest, Pair, Points, Softmax
 from calframe._maps._map import CalibrationMap
-from calframe._maps._values import expit
 from calframe._typing import Floats, Ints
 
 POOLED = -1  # the place of the pooled map among the segments
@@ -89,7 +88,7 @@ def _corners(form: Any, curve: int) -> Floats:
     if isinstance(form, Pair):
         return np.concatenate([_corners(form.low, curve), _corners(form.high, curve)])
     if isinstance(form, Linear) and form.base is not None:
-        return expit(form.base.x)
+        return form.base.x
     return np.zeros(0)
 
 

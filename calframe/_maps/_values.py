@@ -106,10 +106,11 @@ def through_points(points: Points, at: Floats, code: Ints) -> Floats:
     return _steps.evaluate(knots, code, at, closed="left" if points.side == "right" else "right")
 
 
-def expit(z: Floats) -> Floats:
-    """Return ``1 / (1 + exp(-z))``."""
+def expit(z: Floats, *, out: Floats | None = None) -> Floats:
+    """Return ``1 / (1 + exp(-z))``, in an array that is there already if one is given."""
+    found: Floats = np.negative(z, out=out)
     with np.errstate(over="ignore"):  # 1 / inf is the 0 that is meant
-        found: Floats = np.exp(-z)
+        np.exp(found, out=found)
     found += 1.0
     return np.reciprocal(found, out=found)
 
@@ -125,19 +126,23 @@ def _of_logit(name: Feature, z: Floats) -> Floats:
 def _of_linear(curve: Linear, scores: Scores) -> Floats:
     if not curve.features:
         return scores.share
-    terms = [
-        coefficient.take(scores.code) * _feature(curve, name, scores)
-        for name, coefficient in zip(curve.features, curve.coefficients(), strict=True)
-    ]
-    return expit(reduce(np.add, terms))
+    odds = reduce(
+        lambda total, term: np.add(total, term, out=total),
+        (_term(curve, name, c, scores) for name, c in zip(curve.features, curve.coefficients(), strict=True)),
+    )
+    found = expit(odds, out=odds)
+    return found.clip(curve.epsilon, 1.0 - curve.epsilon, out=found) if curve.epsilon else found
 
 
-def _feature(curve: Linear, name: Feature, scores: Scores) -> Floats | float:
-    if name == "one":
-        return 1.0
+def _term(curve: Linear, name: Feature, coefficient: Floats, scores: Scores) -> Floats:
+    """Return a coefficient times its feature, in an array of its own."""
+    term = coefficient.take(scores.code)
     if name == "curve" and curve.base is not None:
-        return through_points(curve.base, scores.feature("logit"), np.zeros_like(scores.code))
-    return scores.feature(name)
+        rate = through_points(curve.base, scores.share, np.zeros_like(scores.code))
+        term *= logit(rate, scores.floor)
+    elif name != "one":
+        term *= scores.feature(name)
+    return term
 
 
 def _through_spline(spline: Spline, z: Floats, code: Ints) -> Floats:
