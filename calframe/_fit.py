@@ -131,9 +131,9 @@ def fit(
     positive : object, optional
         The label value that counts as positive, where the label does not tell.
     link : {"probability", "logit"}, default "probability"
-        What the score columns hold. platt, temperature, beta and spline read logits as they are; isotonic, histogram
-        and venn_abers read the probabilities they stand for, and join their points by straight lines in these. Logits
-        above 36 stand for the same probability, and a note counts them.
+        What the score columns hold. Logits are read as they are, and isotonic joins its points by straight lines in
+        them; histogram alone has bins of the probabilities they stand for. Of several classes one-vs-rest maps read
+        probabilities.
     invalid : {"raise", "drop"}, default "raise"
         What to do with scores outside [0, 1] or wrong weights: raise, or leave them out and count them. A label of
         another value is an error either way.

@@ -42,9 +42,9 @@ def is_pair(the_map: CalibrationMap) -> bool:
 def of_curve(form: Any, curve: int, score: float, *, is_logit: bool, floor: float) -> list[float]:
     share = expit(score) if is_logit else score
     if isinstance(form, Points):
-        return [through(form, curve, share)]
+        return [through(form, curve, score if form.scale == "logit" else share)]
     if isinstance(form, Pair):
-        low, high = through(form.low, curve, share), through(form.high, curve, share)
+        low, high = (through(end, curve, score if end.scale == "logit" else share) for end in (form.low, form.high))
         return [high / (1 - low + high), low, high]
     if isinstance(form, Linear):
         if not form.features:
@@ -61,7 +61,8 @@ def of_curve(form: Any, curve: int, score: float, *, is_logit: bool, floor: floa
 def feature(form: Linear, name: str, score: float, *, is_logit: bool, floor: float) -> float:
     z = logit(score, is_logit=is_logit, floor=floor)
     if name == "curve":
-        return logit(through(form.base, 0, expit(score) if is_logit else score), is_logit=False, floor=floor)
+        at = expit(score) if is_logit and form.base.scale == "share" else score
+        return logit(through(form.base, 0, at), is_logit=False, floor=floor)
     if is_logit:
         log, log_rest = -math.log1p(math.exp(-z)), math.log1p(math.exp(z))
     else:

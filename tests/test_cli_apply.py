@@ -317,7 +317,7 @@ def test_text_is_utf8_whatever_the_terminal_speaks() -> None:
         (["percent.parquet", *MAP], "scores must lie in [0, 1]: column 'p' runs from"),
         (
             ["percent.parquet", *MAP, "-o", "out.parquet"],
-            "to 50. The map was fitted on probabilities: give it those of",
+            "outside. The map was fitted on probabilities: give it those of",
         ),
         (["percent.parquet", *MAP, "-o", "out.ndjson"], "same model. Rows are counted in a part of the table.\n"),
         (["negative.parquet", *MAP, "-o", "out.csv"], "column 'p' runs from -0.5 to"),

@@ -239,7 +239,7 @@ def test_a_table_where_nothing_can_be_used_has_no_bins(make: Maker) -> None:
 
 
 def test_errors_come_at_once(make: Maker) -> None:
-    with pytest.raises(ScoreError, match=r"column 'p' has 1 .*1\.5"):
+    with pytest.raises(ScoreError, match=r"column 'p' runs from .*1\.5"):
         curve(make, {"y": [0, 1], "p": [0.5, 1.5]})
 
 

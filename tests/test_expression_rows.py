@@ -74,10 +74,10 @@ def test_an_empty_table_has_no_segments(segments: Way) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "match"),
     [
-        ("p", 1.5, "score must lie in"),
-        ("p", -1e-9, "score must lie in"),
-        ("p", INF, "score must lie in"),
-        ("p", -INF, "score must lie in"),
+        ("p", 1.5, "scores must lie in"),
+        ("p", -1e-9, "scores must lie in"),
+        ("p", INF, "scores must lie in"),
+        ("p", -INF, "scores must lie in"),
         ("y", 2.0, "label column"),
         ("y", 0.5, "label column"),
         ("y", -2.0, "label column"),

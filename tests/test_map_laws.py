@@ -12,8 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import calframe
-from tests._fitted_maps import BINARY, CLASSES, SEVERAL, binary_map, class_map, training
+from tests._fitted_maps import BINARY, CLASSES, SEVERAL, binary_map, class_map, collected, training
 from tests._map_examples import map_of, through
+from tests._tables import Maker, approx
 
 MONOTONE = [case for case in BINARY if not case.startswith("histogram")]
 REFIT = {
@@ -162,3 +163,25 @@ def test_rows_are_mapped_one_by_one(order: list[int]) -> None:
         whole = calibrated(found, p=p, g=g)
         mixed = calibrated(found, p=[p[i] for i in order], g=[g[i] for i in order])
         assert mixed.equals(whole[order])
+
+
+@pytest.mark.parametrize("library", ["polars", "duckdb"])
+@pytest.mark.parametrize("method", ["isotonic", "venn_abers"])
+def test_steps_tell_logits_apart_however_large(method: str, library: str) -> None:
+    # by hand: the third and the fourth are one block; what is added to all logits changes nothing
+    make = Maker(library)
+    table = {"s": [38.0, 39, 40, 41, 42, 43], "y": [0, 0, 1, 0, 1, 1]}
+    found = calframe.fit(make(table), label="y", score="s", link="logit", method=method)
+    made = collected(calframe.apply(make(table), found))["p_calibrated"]
+    if method == "isotonic":
+        assert made == approx([0, 0, 0.5, 0.5, 1, 1])
+    moved = table | {"s": [score - 40.5 for score in table["s"]]}
+    again = calframe.fit(make(moved), label="y", score="s", link="logit", method=method)
+    assert made == approx(collected(calframe.apply(make(moved), again))["p_calibrated"])
+
+
+def test_points_are_joined_by_straight_lines_in_logits() -> None:
+    # scikit-learn's IsotonicRegression on the logits gives 0.5 half-way from 0 to 3
+    table = pl.DataFrame({"s": [-2.0, 0.0, 3.0], "y": [0, 0, 1]})
+    found = calframe.fit(table, label="y", score="s", link="logit", method="isotonic")
+    assert calframe.apply(pl.DataFrame({"s": [1.5, math.inf]}), found)["p_calibrated"].to_list() == approx([0.5, 1.0])

@@ -80,10 +80,3 @@ def test_one_map_for_a_few_segments_is_said(make: Maker) -> None:
     assert rows(found.table)["note"][0].startswith(said)
     assert ".notes" in repr(found)
     assert said in found._repr_html_()
-
-
-def test_logits_that_are_one_probability_are_counted_where_steps_are_fitted() -> None:
-    table = pl.DataFrame({"y": [0, 0, 1, 0, 1, 1, 0], "z": [38.0, 39, 40, 41, 42, 43, -60.0]})
-    found = calframe.fit(table, label="y", score="z", link="logit", method="isotonic")
-    assert "6 rows with logits above 36 count as one score, the probability 1" in found.notes
-    assert notes(table.rename({"z": "p"}), link="logit", method="platt") == ()

@@ -130,7 +130,7 @@ def test_lazy_tables_stay_lazy() -> None:
         ({"score": ["p", "y"]}, ArgumentError, "the scores of one model; score= names 2"),
         ({"score": "q"}, ColumnNotFoundError, "no column 'q'"),
         ({"name": "y"}, ColumnClashError, "has a column 'y' already"),
-        ({"score": "big"}, ScoreError, "scores must lie between 0 and 1; column 'big'"),
+        ({"score": "big"}, ScoreError, "must lie in .0, 1.: column 'big'"),
     ],
 )
 def test_what_cannot_be_shifted(arguments: dict[str, Any], error: type[CalframeError], match: str) -> None:

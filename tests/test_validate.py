@@ -270,7 +270,8 @@ def test_two_classes_are_the_second_against_the_first(roles: dict[str, Any], los
     data = drawn().with_columns(q=1.0 - pl.col("p"), zp=pl.col("p").log(), zq=(1.0 - pl.col("p")).log())
     data = data.with_columns(v=pl.concat_list("q", "p"), named=pl.when(pl.col("y") == 1).then(pl.lit("yes")))
     data = data.with_columns(pl.col("named").fill_null("no"))
-    given = {"methods": ["platt", "isotonic", "venn_abers"], "by": "g", "loss": loss}
+    steps = {"method": "isotonic", "interpolation": "step"}  # straight lines would be those of logits
+    given = {"methods": ["platt", steps, "venn_abers"], "by": "g", "loss": loss}
     expected = validated(data, **given)
     for table in (data, data.to_pandas(), data.to_arrow(), data.lazy()):
         found = validated(table, **given, **roles)

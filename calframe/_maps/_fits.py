@@ -11,7 +11,6 @@ from calframe._errors import counted
 from calframe._fitting._fitted import Outcome
 from calframe._fitting._linear import FLATTEST
 from calframe._kernels._building import as_one
-from calframe._kernels._tally import Tally
 from calframe._maps._class_methods import ClassMethod
 from calframe._maps._fit_options import FitOptions
 from calframe._maps._forms import Curve, Form, Linear, OneVersusRest, Softmax
@@ -33,7 +32,6 @@ _OPEN = _NOTES | {Outcome.ONE_SCORE: "scores do not tell all parameters apart"} 
 _FLATTEST = f"the flatter the better: the temperature is held at its most, {FLATTEST:g}"
 _BOUND = "held at the flattest that never falls as scores rise"
 _POOLED = "takes the pooled map"
-_LARGEST_APART = 36.0  # logits above are the same probability to rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,16 +69,15 @@ class _Curves:
 def fitted_scores(scores: Scores, method: Method, options: FitOptions, pooling: Pooling) -> Fitted:
     """Fit the map of a table with one score a row."""
     pooling, notes = _possible(scores.named, pooling)
-    whole, said = _pooled_curve(scores, method, options)
+    read = _as_read(scores, method)
+    whole, said = _whole_curve(read, method, options)
     notes += said
-    if method.reads == "logit" and options.on == "logit" and scores.logits is scores.tally:
+    if method.logarithms and options.on == "logit" and scores.logits is scores.tally:
         share = scores.whole.score
         notes += _at_ends(int(scores.whole.rows[np.minimum(share, 1.0 - share) < options.floor].sum()), options.floor)
-    if method.reads == "share" and method.name != "identity":
-        notes += _merged(scores)
     if pooling == "complete":
         return Fitted(form=whole, segments=Segments.none(), pooling=pooling, notes=notes)
-    found = _curves(scores, method, options, pooling, whole)
+    found = _curves(scores.named, read, method, options, pooling, whole)
     kept = np.flatnonzero(found.usable)
     form = found.pooled.and_also(found.own.only(kept)) if len(kept) else found.pooled
     return Fitted(form=form, segments=_segments(scores.named, found), pooling=pooling, notes=notes)
@@ -94,12 +91,13 @@ def fitted_classes(
     scores = tuple(replace(one, logits=one.tally) for one in scores)  # a map is applied to the share of each class
     forms, parts = [], []
     for name, one in zip(classes, scores, strict=True):
-        whole, said = _pooled_curve(one, method, options)
+        read = _as_read(one, method)
+        whole, said = _whole_curve(read, method, options)
         notes += tuple(f"class {name!r}: {text}" for text in said)
         if pooling == "complete":
             forms.append(whole)
             continue
-        found = _curves(one, method, options, pooling, whole)
+        found = _curves(one.named, read, method, options, pooling, whole)
         both = found.pooled.and_also(found.own) if found.usable.any() else found.pooled
         forms.append(both.only(np.append(0, np.where(found.usable, np.arange(1, len(found.usable) + 1), 0))))
         parts.append(found)
@@ -156,16 +154,16 @@ def _possible(named: Named, pooling: Pooling) -> tuple[Pooling, tuple[str, ...]]
     return pooling, ()
 
 
-def _sample(scores: Scores, method: Method) -> tuple[Tally, bool]:
-    by_logit = method.reads == "logit" and scores.logits is not scores.tally
-    return (scores.logits if by_logit else scores.tally), by_logit
+def _as_read(scores: Scores, method: Method) -> Sample:
+    """Return the scores as a method reads them."""
+    if method.reads == "logit" and scores.logits is not scores.tally:
+        return Sample(tally=scores.logits, is_logit=True, whole=as_one(scores.logits))
+    return Sample(tally=scores.tally, is_logit=False, whole=scores.whole)
 
 
-def _pooled_curve(scores: Scores, method: Method, options: FitOptions) -> tuple[Curve, tuple[str, ...]]:
+def _whole_curve(read: Sample, method: Method, options: FitOptions) -> tuple[Curve, tuple[str, ...]]:
     """Return the curve of all rows; without a finite fit it leaves scores as they are."""
-    tally, is_logit = _sample(scores, method)
-    whole = scores.whole if tally is scores.tally else as_one(tally)
-    curve, outcome = method.fit(Sample(tally=whole, is_logit=is_logit), options)
+    curve, outcome = method.fit(replace(read, tally=read.whole), options)
     found = Outcome(int(outcome[0]))
     if found == Outcome.FINE:
         return curve, ()
@@ -176,13 +174,11 @@ def _pooled_curve(scores: Scores, method: Method, options: FitOptions) -> tuple[
     return identity(1), (f"all rows together: {_NOTES[found]}, so no fit is finite; scores are left as they are",)
 
 
-def _curves(scores: Scores, method: Method, options: FitOptions, pooling: Pooling, whole: Curve) -> _Curves:
+def _curves(named: Named, read: Sample, method: Method, options: FitOptions, pooling: Pooling, whole: Curve) -> _Curves:
     """Fit the segments."""
-    tally, is_logit = _sample(scores, method)
-    there = np.zeros(len(tally), dtype=bool)
-    there[scores.named.read] = True
-    whole_tally = scores.whole if tally is scores.tally else None
-    sample = Sample(tally=tally.only(there), is_logit=is_logit, whole=whole_tally)
+    there = np.zeros(len(read.tally), dtype=bool)
+    there[named.read] = True
+    sample = replace(read, tally=read.tally.only(there))
     if pooling == "partial" and method.pool is not None:
         own, outcome, pooled = method.pool(sample, options)
         whole, usable = whole if pooled is None else pooled, np.isin(outcome, (Outcome.FINE, Outcome.BOUND))
@@ -234,15 +230,6 @@ def _at_ends(rows: int, floor: float) -> tuple[str, ...]:
         return ()
     has, their = ("has", "its logarithm pulls") if rows == 1 else ("have", "their logarithms pull")
     return (f"{counted(rows)} {has} a probability within {floor:g} of 0 or 1; {their} the fit most",)
-
-
-def _merged(scores: Scores) -> tuple[str, ...]:
-    """Return what is to be said of logits that are no longer told apart as probabilities."""
-    if scores.logits is scores.tally:
-        return ()
-    merged = scores.logits.rows[scores.logits.score > _LARGEST_APART].sum()
-    text = f"{counted(int(merged))} with logits above {_LARGEST_APART:g} count as one score, the probability 1"
-    return (text,) if merged else ()
 
 
 def _note(outcome: Outcome, *, has_curve: bool) -> str | None:

@@ -17,6 +17,7 @@ from calframe._typing import Floats, Ints
 
 Feature: TypeAlias = Literal["logit", "score", "log", "log_rest", "curve", "one"]
 Side: TypeAlias = Literal["left", "right"]
+Scale: TypeAlias = Literal["share", "logit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,9 +70,12 @@ class Points(_Flat):
     ----------
     side : {"right", "left"}
         On which side of a step its own x lies: "right" takes the later point.
+    scale : {"share", "logit"}
+        What x is: probabilities, or the logits of a map that reads logits.
     """
 
     side: Side = "right"
+    scale: Scale = "share"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -299,6 +303,7 @@ def _one_of(*kinds: str) -> Reader:
 _READERS: Mapping[str, Reader] = {
     "starts": wholes,
     "side": lambda value, field: chosen(value, field, get_args(Side)),
+    "scale": lambda value, field: chosen(value, field, get_args(Scale)),
     "features": texts,
     "names": texts,
     "base": optional(_one_of("points")),

@@ -62,6 +62,7 @@ def check_map(found: CalibrationMap) -> None:
     _check_ends(found.low, found.high)
     _require(re.fullmatch(r"([0-9a-f]{8})?", found.mark) is not None, "mark", "must be a checksum, 8 digits of hex")
     check_parts(found.form, found.segments, len(found.classes))
+    _check_scale(found.form, found.link)
 
 
 def check_parts(form: Form, segments: Segments, classes: int) -> None:
@@ -128,6 +129,17 @@ def _check_segments(segments: Segments, curves: int) -> None:
     _require(bool(((n >= 0) & (n <= _MOST_ROWS)).all()), "segments.n", "must be numbers of rows, 0 or more")
     within = (low >= 0.0) & (low <= high) & (high <= 1.0) | (np.isnan(low) & np.isnan(high))
     _require(bool(within.all()), "segments.low", "and high must be scores within [0, 1], or null")
+
+
+def _check_scale(form: Form, link: str) -> None:
+    """Raise if points are on the scale of logits in a map that has none of them."""
+    curves = form.classes if isinstance(form, OneVersusRest) else (form,)
+    parts = [
+        part for curve in curves for part in (curve, *(getattr(curve, name, None) for name in ("base", "low", "high")))
+    ]
+    wanted = {"share"} if link != "logit" or isinstance(form, OneVersusRest) else {"share", "logit"}
+    fine = {part.scale for part in parts if isinstance(part, Points)} <= wanted
+    _require(fine, "form.scale", "must be 'share' in a map that reads no logits")
 
 
 def _check_curve(curve: Curve, field: str) -> None:

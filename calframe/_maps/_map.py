@@ -94,8 +94,9 @@ class CalibrationMap:
         """One row per segment and parameter or knot, in the library of the table that the map was fitted on.
 
         Columns: the segment columns (all null for the pooled map, which unseen and null segments take), ``n`` (rows
-        fitted on), ``class`` for one-vs-rest maps, ``parameter`` (its name, or "knot"), ``x`` (the score of a knot),
-        ``value``, ``sd`` (its standard error, or the standard deviation that partial pooling leaves) and ``note``.
+        fitted on), ``class`` for one-vs-rest maps, ``parameter`` (its name, "knot" or "logit knot"), ``x`` (the score
+        of a knot, or its logit), ``value``, ``sd`` (its standard error, or the standard deviation that partial pooling
+        leaves) and ``note``. Where one map serves all rows there are no segment columns.
         """
         table = map_table(self.form, self.segments, self.classes, n=self.n, note="; ".join(self.notes) or None)
         return table if self._native is None else like(table, self._native)

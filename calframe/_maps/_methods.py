@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -12,13 +12,12 @@ from calframe._fitting import _beta, _linear, _pooled_curve, _pooling, _spline, 
 from calframe._fitting._fitted import Knots, Outcome
 from calframe._fitting._fitted import Parameters as Fitted
 from calframe._kernels._binned import sizes_of
-from calframe._kernels._building import as_one
 from calframe._kernels._logistic import logit
 from calframe._kernels._newton import Regression, inverses
 from calframe._kernels._tally import Tally
 from calframe._maps._fit_options import FitOptions, Free
-from calframe._maps._forms import Curve, Feature, Linear, Pair, Points, Side, Spline
-from calframe._maps._values import through_points
+from calframe._maps._forms import Curve, Feature, Linear, Pair, Points, Scale, Side, Spline
+from calframe._maps._values import FURTHEST, through_points
 from calframe._typing import Closed, Floats, Ints
 
 Pooled: TypeAlias = tuple[Curve, Ints, Curve | None]  # of the segments, how it went, and of all rows if not as `fit`
@@ -42,18 +41,24 @@ class Sample:
         At distinct scores: probabilities, or logits.
     is_logit : bool
         Whether those are logits.
-    whole : Tally, optional
-        The distinct scores of all rows, those of no segment, too; without it, of these segments together.
+    whole : Tally
+        The same of all rows together, those of no segment, too.
     """
 
     tally: Tally
     is_logit: bool
-    whole: Tally | None = None
+    whole: Tally
 
     @property
-    def together(self) -> Tally:
-        """All rows as one segment."""
-        return as_one(self.tally) if self.whole is None else self.whole
+    def finite(self) -> Self:
+        """The same with scores that can be knots: an infinite logit has a place, too."""
+        tally, whole = (replace(each, score=each.score.clip(-FURTHEST, FURTHEST)) for each in (self.tally, self.whole))
+        return replace(self, tally=tally, whole=whole) if self.is_logit else self
+
+    @property
+    def scale(self) -> Scale:
+        """What scores are, as `Points` call it."""
+        return "logit" if self.is_logit else "share"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +88,11 @@ class Method:
     reads: Literal["logit", "share"] = "share"
     pool: Callable[[Sample, FitOptions], Pooled] | None = None
     usable: frozenset[Outcome] = frozenset({Outcome.FINE, Outcome.BOUND})
+
+    @property
+    def logarithms(self) -> bool:
+        """Whether probabilities enter a logarithm, where those of 0 and 1 lie far out."""
+        return self.reads == "logit" and not self.always
 
     @property
     def always(self) -> bool:
@@ -152,13 +162,13 @@ def _beta_map(sample: Sample, options: FitOptions) -> tuple[Curve, Ints]:
 
 def _isotonic(sample: Sample, options: FitOptions) -> tuple[Curve, Ints]:
     knots = _steps.isotonic(
-        sample.tally, interpolation=options.interpolation, centred=options.centred, epsilon=options.epsilon
+        sample.finite.tally, interpolation=options.interpolation, centred=options.centred, epsilon=options.epsilon
     )
-    return _blocks(knots, options), knots.outcome
+    return _blocks(knots, options, sample.scale), knots.outcome
 
 
-def _blocks(knots: Knots, options: FitOptions) -> Points:
-    return _held(knots) if options.interpolation == "step" else _joined(knots)
+def _blocks(knots: Knots, options: FitOptions, scale: Scale) -> Points:
+    return replace(_held(knots) if options.interpolation == "step" else _joined(knots), scale=scale)
 
 
 def _histogram(sample: Sample, options: FitOptions) -> tuple[Curve, Ints]:
@@ -176,8 +186,9 @@ def _bins(tally: Tally, options: FitOptions) -> tuple[Knots, Closed]:
 
 
 def _venn(sample: Sample, _: FitOptions) -> tuple[Curve, Ints]:
-    fit = _venn_abers.venn_abers(sample.tally)
-    return Pair(low=_held(fit.low, before=0.0), high=_reached(fit.high, after=1.0)), fit.low.outcome
+    fit = _venn_abers.venn_abers(sample.finite.tally)
+    low, high = _held(fit.low, before=0.0), _reached(fit.high, after=1.0)
+    return Pair(low=replace(low, scale=sample.scale), high=replace(high, scale=sample.scale)), fit.low.outcome
 
 
 def _splines(sample: Sample, options: FitOptions) -> tuple[Curve, Ints]:
@@ -242,12 +253,14 @@ def _pool_platt(sample: Sample, options: FitOptions) -> Pooled:
 
 
 def _pool_isotonic(sample: Sample, options: FitOptions) -> Pooled:
-    curve = _pooled_curve.isotonic_curve(sample.together, interpolation=options.interpolation, centred=options.centred)
-    return _pool_steps(sample, options, curve, _blocks(curve.knots, options), epsilon=options.epsilon or 0.0)
+    sample = sample.finite
+    curve = _pooled_curve.isotonic_curve(sample.whole, interpolation=options.interpolation, centred=options.centred)
+    base = _blocks(curve.knots, options, sample.scale)
+    return _pool_steps(sample, options, curve, base, epsilon=options.epsilon or 0.0)
 
 
 def _pool_histogram(sample: Sample, options: FitOptions) -> Pooled:
-    whole = sample.together
+    whole = sample.whole
     knots, closed = _bins(whole, options)
     curve = _pooled_curve.histogram_curve(whole, knots, closed=closed, smoothing=options.laplace)
     if options.laplace:
@@ -310,6 +323,7 @@ METHODS: Mapping[str, Method] = {
             name="isotonic",
             fit=_isotonic,
             options=("interpolation", "centred", "epsilon"),
+            reads="logit",
             pool=_pool_isotonic,
             usable=_ANY_CURVE,
         ),
@@ -323,6 +337,6 @@ METHODS: Mapping[str, Method] = {
             pool=_pool_temperature,
         ),
         Method(name="spline", fit=_splines, options=("target_smoothing",), reads="logit"),
-        Method(name="venn_abers", fit=_venn, usable=_ANY_CURVE | {Outcome.ONE_CLASS}),
+        Method(name="venn_abers", fit=_venn, reads="logit", usable=_ANY_CURVE | {Outcome.ONE_CLASS}),
     )
 }

@@ -65,7 +65,7 @@ def _curve_rows(curve: Curve) -> pl.DataFrame:
         return _linear_rows(curve)
     if isinstance(curve, Pair):
         return pl.concat([_knot_rows(curve.low, "low knot"), _knot_rows(curve.high, "high knot")])
-    return _knot_rows(curve, "knot" if isinstance(curve, Points) else "logit knot")
+    return _knot_rows(curve, "knot")
 
 
 def _linear_rows(curve: Linear) -> pl.DataFrame:
@@ -83,6 +83,8 @@ def _linear_rows(curve: Linear) -> pl.DataFrame:
 
 
 def _knot_rows(curve: Points | Spline, name: str) -> pl.DataFrame:
+    if isinstance(curve, Spline) or curve.scale == "logit":
+        name = f"logit {name}"
     return _frame(
         _cf_curve=np.repeat(np.arange(len(curve)), curve.sizes),
         parameter=[name] * len(curve.x),

@@ -182,10 +182,10 @@ class Query:
         if isinstance(curve, Linear):
             return [self._linear(curve, score)]
         if isinstance(curve, Points):
-            return [self._points(curve, score.share)]
+            return [self._points(curve, score.on(curve))]
         if isinstance(curve, Spline):
             return [_expit(self._spline(curve, score.feature("logit")))]
-        low, high = (self._points(side, score.share) for side in (curve.low, curve.high))
+        low, high = (self._points(side, score.on(side)) for side in (curve.low, curve.high))
         low, high = self._aside("_cf_ends", [low, high])
         return [_over(high, number(1.0) - low + high), low, high]
 
@@ -199,7 +199,9 @@ class Query:
                 terms.append(coefficient)
             elif name == "curve" and curve.base is not None:
                 rate = _Score(
-                    self._points(curve.base, score.share, shared=True), floor=self.the_map.floor, is_logit=False
+                    self._points(curve.base, score.on(curve.base), shared=True),
+                    floor=self.the_map.floor,
+                    is_logit=False,
                 )
                 terms.append(coefficient * exp.paren(rate.feature("logit")))
             else:
@@ -273,6 +275,10 @@ class _Score:
         self._is_logit = is_logit
         self.raw = _within(raw, FURTHEST) if is_logit else raw
         self.share: Any = _expit(self.raw) if self._is_logit else self.raw
+
+    def on(self, points: Points) -> Any:
+        """Return the score on the scale of points."""
+        return self.raw if points.scale == "logit" else self.share
 
     def feature(self, name: Feature) -> Any:
         """Return a feature of the score."""

@@ -12,6 +12,7 @@ import polars as pl
 from calframe._maps._applying import applied, new_columns
 from calframe._maps._forms import Linear, OneVersusRest, Pair, Points, Softmax
 from calframe._maps._map import CalibrationMap
+from calframe._maps._values import expit
 from calframe._typing import Floats, Ints
 
 POOLED = -1  # the place of the pooled map among the segments
@@ -84,11 +85,12 @@ def corners_of(the_map: CalibrationMap, place: int) -> Floats:
 
 def _corners(form: Any, curve: int) -> Floats:
     if isinstance(form, Points):
-        return form.only(np.array([curve])).x
+        x = form.only(np.array([curve])).x
+        return expit(x) if form.scale == "logit" else x
     if isinstance(form, Pair):
         return np.concatenate([_corners(form.low, curve), _corners(form.high, curve)])
     if isinstance(form, Linear) and form.base is not None:
-        return form.base.x
+        return _corners(form.base, 0)
     return np.zeros(0)
 
 

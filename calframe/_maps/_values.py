@@ -47,6 +47,10 @@ class Scores:
         """The scores as probabilities."""
         return expit(self.values) if self.is_logit else self.values
 
+    def on(self, points: Points) -> Floats:
+        """Return the scores on the scale of points."""
+        return self.feature("score") if points.scale == "logit" else self.share
+
     def feature(self, name: Feature) -> Floats:
         """Return a feature of the scores themselves."""
         if self.is_logit:
@@ -62,12 +66,12 @@ class Scores:
 def of_curve(curve: Curve, scores: Scores) -> list[Floats]:
     """Return the probabilities that a binary map gives; after them the ends of their intervals if it has such."""
     if isinstance(curve, Points):
-        return [through_points(curve, scores.share, scores.code)]
+        return [through_points(curve, scores.on(curve), scores.code)]
     if isinstance(curve, Linear):
         return [_of_linear(curve, scores)]
     if isinstance(curve, Spline):
         return [expit(_through_spline(curve, scores.feature("logit"), scores.code))]
-    low, high = (through_points(side, scores.share, scores.code) for side in (curve.low, curve.high))
+    low, high = (through_points(side, scores.on(side), scores.code) for side in (curve.low, curve.high))
     return [high / (1.0 - low + high), low, high]
 
 
@@ -138,7 +142,7 @@ def _term(curve: Linear, name: Feature, coefficient: Floats, scores: Scores) -> 
     """Return a coefficient times its feature, in an array of its own."""
     term = coefficient.take(scores.code)
     if name == "curve" and curve.base is not None:
-        rate = through_points(curve.base, scores.share, np.zeros_like(scores.code))
+        rate = through_points(curve.base, scores.on(curve.base), np.zeros_like(scores.code))
         term *= logit(rate, scores.floor)
     elif name != "one":
         term *= scores.feature(name)
