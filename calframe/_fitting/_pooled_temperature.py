@@ -38,14 +38,8 @@ def pooled_temperature(
 
     Parameters
     ----------
-    vectors : Vectors
-        Rows, with probabilities or logits.
-    is_logit : bool
-        Whether the scores are logits; see `calframe._fitting._log_scores.log_scores`.
-    floor : float
-        Smallest probability whose logarithm is taken.
-    smoothing : bool or float
-        Smoothed targets; see `calframe._fitting._log_scores.smooth_shares`.
+    vectors, is_logit, floor, smoothing
+        As in `calframe._fitting._softmax.temperature`.
 
     Returns
     -------
