@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from numbers import Real
 from typing import Any, get_args
@@ -56,8 +57,8 @@ def check_clip(clip: float | None) -> None:
 
 def check_floor(floor: Any) -> None:
     """Raise unless `floor` is a small distance from 0 and 1."""
-    if not (is_real(floor) and 0.0 < floor < 0.5):
-        msg = f"floor must lie between 0 and 0.5, for example 1e-12; got {floor!r}."
+    if not (is_real(floor) and sys.float_info.min <= floor < 0.5):  # 1 / floor is finite
+        msg = f"floor must lie between 2.3e-308 and 0.5, for example 1e-12; got {floor!r}."
         raise ArgumentError(msg)
 
 

@@ -171,7 +171,7 @@ def test_seed_and_resamples_are_handed_on(capsys: pytest.CaptureFixture[str], mo
         ([*ROLES, "--bins", "0,0.5,1", "--strategy", "quantile"], "--strategy quantile takes a number of bins"),
         ([*ROLES, "--resamples", "5"], "5 is not in the range 20<=x<=1000000"),
         ([*ROLES, "--seed", "-1"], "-1 is not in the range x>=0"),
-        ([*ROLES, "--floor", "1"], "floor must lie between 0 and 0.5"),
+        ([*ROLES, "--floor", "1"], "floor must lie between 2.3e-308 and 0.5"),
         ([*ROLES, "--colour"], "No such option"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_damaged_map_is_refused_or_gives_probabilities(case: str, tmp_path: Pa
         ("venn_abers", ("form", "high", "y", 0), -1, "form.high.y must be probabilities, within [0, 1]"),
         ("temperature", ("form", "values", 0, 0), -1, "form.values has a temperature below 0"),
         ("temperature", ("form", "values", 0, 0), 0, "form.values has a temperature that is not above 0"),
-        ("platt", ("floor",), 2, "floor must lie between 0 and 0.5"),
+        ("platt", ("floor",), 2, "floor must lie between 2.3e-308 and 0.5"),
         ("platt", ("floor",), "x", "floor must be a number; it is 'x'"),
         ("platt", ("link",), "logitt", "link='logitt' is not known. Did you mean 'logit'?"),
         ("platt", ("pooling",), "xx", "pooling must be one of 'complete', 'none', 'partial'; got 'xx'"),

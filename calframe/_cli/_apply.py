@@ -24,7 +24,7 @@ from calframe._cli._stream import (
 from calframe._cli._terminal import waiting
 from calframe._cli._text import check_twins, typed, typed_as
 from calframe._columns import exact_column
-from calframe._maps._applying import made
+from calframe._maps._applying import Batches
 from calframe._maps._inputs import check_scores, score_matrix
 from calframe._maps._map import CalibrationMap
 from calframe._maps._reach import FLAGS, Reach
@@ -135,12 +135,11 @@ def _applied(
         for column, dtype in the_map.apply(pl.DataFrame(schema=schema), name=name).schema.items()
         if column not in schema
     }
-    finder = the_map.segments.finder()
-    reach = Reach.of(the_map)
+    batches, reach = Batches.of(the_map), Reach.of(the_map)
 
     def calibrated(batch: pl.Series) -> pl.Series:
         rows = batch.struct.unnest()
-        found = made(the_map, rows, name=name, finder=finder)
+        found = batches.made(rows, name=name)
         counts.add(reach.flags(rows, score_matrix(the_map, rows)))
         return found.to_struct()
 

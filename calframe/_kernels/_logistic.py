@@ -102,13 +102,13 @@ class CitlFit:
 
 
 def logit(score: Floats, floor: float = FLOOR) -> Floats:
-    """Return ``ln max(s, floor) - ln max(1 - s, floor)``."""
-    found: Floats = np.maximum(score, floor)
-    rest = 1.0 - score
-    np.log(found, out=found)
-    np.log(np.maximum(rest, floor, out=rest), out=rest)
-    found -= rest
-    return found
+    """Return ``ln(max(s, floor) / max(1 - s, floor))``."""
+    rest: Floats = 1.0 - score
+    if not (score.size and score.min() >= floor and rest.min() >= floor):  # two comparisons cost more than two minima
+        score = np.maximum(score, floor)
+        np.maximum(rest, floor, out=rest)
+    np.divide(score, rest, out=rest)
+    return np.log(rest, out=rest)
 
 
 def negative_weight(weight: Floats, positive: Floats) -> Floats:

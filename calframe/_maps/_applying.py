@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -31,7 +32,6 @@ from calframe._source import opened
 from calframe._typing import Floats, Ints
 
 _NUMBERS = 2**17  # scores worked on at once: few calls, whose temporaries stay in the cache
-_FEW = 2  # blocks that are worked out one after the other: polars hands over parts of plans on threads of its own
 _MADE = "_cf_made"
 
 
@@ -48,7 +48,7 @@ def applied(data: Any, the_map: CalibrationMap, *, name: str) -> Any:
         check_types(the_map, frame.collect_schema(), blank=_blank(data.collect_schema()))
         columns = column(the_map, name=name)
         if len(names) == 1:  # a plan that does not need the column leaves it out
-            return data.with_columns(columns.struct.field(name))
+            return data.with_columns(columns)
         return data.with_columns(columns.alias(_MADE)).unnest(_MADE)
     if not (isinstance(data, pl.DataFrame | pd.DataFrame) or nw.dependencies.is_pyarrow_table(data)):
         msg = (
@@ -57,7 +57,7 @@ def applied(data: Any, the_map: CalibrationMap, *, name: str) -> Any:
         )
         raise ArgumentError(msg)
     rows, narrow = polars_rows(data, the_map)
-    return _beside(data, made(the_map, rows, name=name, narrow=narrow))
+    return _beside(data, Batches.of(the_map).made(rows, name=name, narrow=narrow))
 
 
 def new_columns(the_map: CalibrationMap, name: str) -> list[str]:
@@ -71,61 +71,86 @@ def new_columns(the_map: CalibrationMap, name: str) -> list[str]:
 
 
 def column(the_map: CalibrationMap, *, name: str, score: pl.Expr | None = None) -> pl.Expr:
-    """Return the columns that a map adds as an expression, a struct of them; `score` is read in place of its own."""
+    """Return what a map adds as an expression: a column or a struct. `score` is read in place of its own."""
     check_expression(score)
-    finder = the_map.segments.finder()
     used = _used(the_map) if score is None else [*map(exact_column, the_map.by), score.alias(the_map.scores[0])]
-    return pl.struct(used).map_batches(
-        lambda batch: made(the_map, batch.struct.unnest(), name=name, finder=finder).to_struct(),
-        return_dtype=pl.Struct(dict.fromkeys(new_columns(the_map, name), pl.Float64())),
-        is_elementwise=True,
-    )
+    batches, names = Batches.of(the_map), new_columns(the_map, name)
+
+    def values(columns: Sequence[pl.Series]) -> pl.Series:
+        found = batches.made(pl.DataFrame(columns), name=name)
+        return found.to_series() if len(names) == 1 else found.to_struct()
+
+    several = pl.Struct(dict.fromkeys(names, pl.Float64()))
+    made = pl.map_batches(used, values, return_dtype=several if len(names) > 1 else pl.Float64(), is_elementwise=True)
+    return made.alias(name)
 
 
-def made(
-    the_map: CalibrationMap,
-    rows: pl.DataFrame,
-    *,
-    name: str,
-    finder: Finder | None = None,
-    narrow: Mapping[str, Any] | None = None,
-) -> pl.DataFrame:
-    """Return the columns that a map adds to rows, which have the columns that it reads.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Batches:
+    """What a map makes of rows that come in batches, whose types are looked at once.
 
-    Parameters
+    Attributes
     ----------
-    the_map : CalibrationMap
+    map : CalibrationMap
         The map.
-    rows : polars.DataFrame
-        The columns that it reads.
-    name : str
-        The name of the new column, or what the names of several begin with.
-    finder : Finder, optional
-        What finds the curves of rows, where it is there already.
-    narrow : mapping of str to narwhals dtype, optional
-        The types that scores had before they came into these rows.
+    finder : Finder
+        What finds the curves of rows.
+    seen : dict
+        The types of columns that were checked, in polars and in narwhals.
     """
-    scores = scores_of(the_map, rows, narrow=narrow)
-    code = (finder or the_map.segments.finder()).over(rows)
-    names = new_columns(the_map, name)
-    out = np.empty((len(names), rows.height))
 
-    many = max(_NUMBERS // max(scores.shape[1], len(names)), 1)
+    map: CalibrationMap
+    finder: Finder
+    seen: dict[tuple[pl.DataType, ...], Mapping[str, Any]]
 
-    def fill(begin: int) -> None:
-        here = slice(begin, begin + many)
-        out[:, here] = _calibrated(the_map, scores[here], code(here))
+    @classmethod
+    def of(cls, the_map: CalibrationMap) -> Self:
+        """Return what makes the columns that a map adds."""
+        return cls(map=the_map, finder=the_map.segments.finder(), seen={})
 
-    blocks = range(0, rows.height, many)
-    if len(blocks) > _FEW:
-        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-            list(pool.map(fill, blocks))
-    else:
-        for begin in blocks:
-            fill(begin)
-    return pl.DataFrame(
-        [pl.Series(new, values, nan_to_null=True) for new, values in zip(names, out, strict=True)],
-    )
+    def scores(self, rows: pl.DataFrame, *, narrow: Mapping[str, Any] | None = None) -> Floats:
+        """Return the scores of rows, checked, as `score_matrix` does; `narrow` has the types they had before."""
+        types = tuple(rows.dtypes)
+        if types not in self.seen:
+            schema = nw.from_native(rows).schema
+            check_types(self.map, schema, blank=_blank(rows.schema))
+            self.seen[types] = schema
+        scores = score_matrix(self.map, rows)
+        check_scores(self.map, scores, narrow or self.seen[types])
+        return scores
+
+    def made(self, rows: pl.DataFrame, *, name: str, narrow: Mapping[str, Any] | None = None) -> pl.DataFrame:
+        """Return the columns that the map adds to rows, which have the columns that it reads.
+
+        Parameters
+        ----------
+        rows : polars.DataFrame
+            The columns that it reads.
+        name : str
+            The name of the new column, or what the names of several begin with.
+        narrow : mapping of str to narwhals dtype, optional
+            The types that scores had before they came into these rows.
+        """
+        scores, code = self.scores(rows, narrow=narrow), self.finder.over(rows)
+        names = new_columns(self.map, name)
+        many = max(_NUMBERS // max(scores.shape[1], len(names)), 1)
+        blocks = [slice(begin, begin + many) for begin in range(0, rows.height, many)]
+        if len(blocks) > 1:
+            out: Any = np.empty((len(names), rows.height))
+
+            def fill(here: slice) -> None:
+                out[:, here] = _calibrated(self.map, scores[here], code(here))
+
+            with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+                list(pool.map(fill, blocks))
+        else:  # polars hands over parts of plans, on threads of its own
+            out = _calibrated(self.map, scores, code(slice(None)))
+        return pl.DataFrame([_series(new, values) for new, values in zip(names, out, strict=True)])
+
+
+def _series(name: str, values: Floats) -> pl.Series:
+    """Return a column of values, NaN as null; looking for one first is cheaper than asking for that always."""
+    return pl.Series(name, values, nan_to_null=bool(len(values) and np.isnan(values.min())))
 
 
 def _calibrated(the_map: CalibrationMap, scores: Floats, code: Ints) -> Any:
@@ -160,15 +185,6 @@ def polars_rows(data: Any, the_map: CalibrationMap) -> tuple[pl.DataFrame, Mappi
         return data.lazy().select(_used(the_map)).collect(engine="streaming"), narrow
     arrow = frame.select(*used_columns(the_map)).lazy().collect(backend="pyarrow").to_native()
     return pl.DataFrame(pl.from_arrow(arrow)), narrow
-
-
-def scores_of(the_map: CalibrationMap, rows: pl.DataFrame, *, narrow: Mapping[str, Any] | None = None) -> Floats:
-    """Return the scores of rows, checked, as `score_matrix` does; `narrow` has the types they had before."""
-    schema = nw.from_native(rows).schema
-    check_types(the_map, schema, blank=_blank(rows.schema))
-    scores = score_matrix(the_map, rows)
-    check_scores(the_map, scores, narrow or schema)
-    return scores
 
 
 def _beside(data: Any, found: pl.DataFrame) -> Any:

@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import polars as pl
 
 from calframe._errors import ArgumentError
-from calframe._maps._forms import Form
+from calframe._maps._forms import Form, Pair
 from calframe._maps._integrity import check_map
 from calframe._maps._rows import map_table
 from calframe._maps._segments import Segments
@@ -163,7 +163,9 @@ class CalibrationMap:
         if self.classes:
             msg = f"a map of {len(self.classes)} classes has no single column; use .apply(data), or .to_sql()."
             raise ArgumentError(msg)
-        found = column(self, name="p", score=score).struct.field("p")
+        found = column(self, name="p", score=score)
+        if isinstance(self.form, Pair):  # which adds the ends of its intervals, too
+            found = found.struct.field("p")
         return found if score is None else found.alias(score.meta.output_name())
 
     def wrap(self, classifier: Any, *, positive: Any = None) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from calframe._columns import exact_column
-from calframe._maps._applying import one_score, polars_rows, scores_of
+from calframe._maps._applying import Batches, one_score, polars_rows
 from calframe._maps._forms import OneVersusRest, Softmax
 from calframe._maps._inputs import check_names, shares_of
 from calframe._maps._map import CalibrationMap, head_of
@@ -70,7 +70,7 @@ def reach_table(data: Any, the_map: CalibrationMap) -> Any:
     check_names(the_map, (), opened(data).collect_schema().names())
     rows, narrow = polars_rows(data, the_map)
     keys = [exact_column(name) for name in the_map.by]
-    flags = Reach.of(the_map).flags(rows, scores_of(the_map, rows, narrow=narrow))
+    flags = Reach.of(the_map).flags(rows, Batches.of(the_map).scores(rows, narrow=narrow))
     found = pl.concat([rows.select(keys), flags], how="horizontal")
     sums = [pl.len().cast(pl.Int64).alias("n"), pl.col(FLAGS).sum().cast(pl.Int64)]
     table = found.group_by(keys).agg(sums).sort(keys, nulls_last=True) if keys else found.select(sums)
