@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 
 from calframe._errors import ArgumentError
-from calframe._kernels._intervals import holm, normal_quantile, rate_interval, score_test, sidak_level
+from calframe._kernels._corrections import adjusted
+from calframe._kernels._intervals import normal_quantile, rate_interval, score_test, sidak_level
 from calframe._options import is_real
 from calframe._typing import Bools, Floats, VerdictName
 
@@ -130,10 +131,10 @@ def judge(
     low, high = _gap_interval(rate, score, n, 1.0 - alpha)
     sim_low, sim_high = _gap_interval(rate, score, n, together)
     raw = np.where(enough, score_test(rate, score, np.where(enough, n, 1.0)), np.nan)
-    adjusted = holm(raw)
+    corrected = adjusted(raw, "holm")
     verdict = tuple(
         _verdict(*ends, tolerance=tolerance, alpha=alpha) if known else "few"
-        for known, *ends in zip(enough, sim_low, sim_high, adjusted, strict=True)
+        for known, *ends in zip(enough, sim_low, sim_high, corrected, strict=True)
     )
     return Judged(
         gap=score - rate,
@@ -142,7 +143,7 @@ def judge(
         sim_low=sim_low,
         sim_high=sim_high,
         pvalue=raw,
-        pvalue_adjusted=adjusted,
+        pvalue_adjusted=corrected,
         judged=enough,
         rows_needed=_rows_needed(rate, score, n, rows, tolerance=tolerance, level=together, verdict=verdict),
         verdict=verdict,

@@ -15,8 +15,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint, proportions_ztest
 
 from calframe._kernels._binned import average_error, largest_error, ratio, segment_sum
+from calframe._kernels._corrections import adjusted
 from calframe._kernels._intervals import (
-    holm,
     largest_gap,
     loss_interval,
     normal_quantile,
@@ -39,23 +39,23 @@ def test_holm_of_statsmodels(count: int) -> None:
     for scale in (1.0, 0.05):
         # two decimals among the draws: ties, zeros and ones
         pvalues = np.where(rng.random(count) < 0.5, rng.random(count), rng.integers(0, 101, count) / 100) * scale
-        np.testing.assert_allclose(holm(pvalues), multipletests(pvalues, method="holm")[1], rtol=1e-12)
+        np.testing.assert_allclose(adjusted(pvalues, "holm"), multipletests(pvalues, method="holm")[1], rtol=1e-12)
 
 
 def test_holm_leaves_unknown_pvalues_out() -> None:
     # three known ones, so the smallest is tripled: .03, .08 (twice .04), .08 (.05 may not fall below)
-    found = holm(np.array([math.nan, 0.04, 0.01, math.nan, 0.05]))
+    found = adjusted(np.array([math.nan, 0.04, 0.01, math.nan, 0.05]), "holm")
     np.testing.assert_allclose(found, [math.nan, 0.08, 0.03, math.nan, 0.08], rtol=1e-15)
 
 
 @pytest.mark.parametrize("pvalues", [[], [math.nan], [math.nan] * 3])
 def test_holm_of_nothing_known(pvalues: list[float]) -> None:
-    np.testing.assert_array_equal(holm(np.array(pvalues)), pvalues)
+    np.testing.assert_array_equal(adjusted(np.array(pvalues), "holm"), pvalues)
 
 
 def test_holm_leaves_its_input_alone() -> None:
     pvalues = np.array([0.04, 0.01])
-    holm(pvalues)
+    adjusted(pvalues, "holm")
     assert pvalues.tolist() == [0.04, 0.01]
 
 

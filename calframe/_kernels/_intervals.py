@@ -192,27 +192,6 @@ def largest_gap(score: Floats, rate: Floats, n: Floats, *, level: float) -> Floa
     return np.maximum(np.abs(score - low), np.abs(high - score))
 
 
-def holm(pvalue: Floats) -> Floats:
-    """Return p-values adjusted by Holm's step-down method; NaN stays and does not count.
-
-    References
-    ----------
-    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
-    65-70. https://www.jstor.org/stable/4615733
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(6)
-    array([0.03, 0.06, 0.06])
-    """
-    out = np.full(pvalue.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(pvalue))
-    order = known[np.argsort(pvalue[known], kind="stable")]
-    factors = np.arange(len(order), 0, -1)
-    out[order] = np.minimum(np.maximum.accumulate(pvalue[order] * factors), 1.0)
-    return out
-
-
 def sidak_level(level: float, comparisons: int) -> float:
     """Return the confidence level of each of several intervals that all hold together with at least `level`.
 
