@@ -1,0 +1,1 @@
+"""What a language model says of its own answers, as numbers."""

@@ -1,0 +1,399 @@
+"""The verbs `answer_confidence` and `parse_confidence`: what a language model says of its answers, as probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+import polars as pl
+
+from calframe._answers._agreement import of_questions, of_samples, samples_in
+from calframe._answers._columns import read_column
+from calframe._answers._frames import check_columns, series_of, with_made
+from calframe._answers._statements import UNREAD, read
+from calframe._answers._tokens import Logs, of_options, of_tokens, options_in
+from calframe._answers._words import WORDS, faults, scale_of
+from calframe._errors import ArgumentError, ScoreError, counted, warn
+from calframe._options import check_choice, is_real
+from calframe._source import opened
+from calframe._typing import Invalid, Names
+
+Method: TypeAlias = Literal["sum", "mean", "first", "choice", "agreement"]
+
+_TEXT = "statement"  # the column of texts that come without a table
+_ONLY: dict[str, tuple[str, ...]] = {  # the methods that an option is for
+    "options": ("choice",),
+    "chosen": ("choice",),
+    "each": ("choice",),
+    "by": ("agreement",),
+    "answer": ("agreement",),
+    "smoothing": ("agreement",),
+    "normalize": ("agreement",),
+    "base": ("sum", "mean", "first", "choice"),
+}
+
+
+def parse_confidence(
+    data: Any,
+    *,
+    column: str | None = None,
+    name: str = "confidence",
+    scale: float = 1.0,
+    words: Mapping[str, float] | None = None,
+) -> Any:
+    """Return a table with the probability that each statement of confidence says.
+
+    "I am 85% sure" is 0.85, "five out of ten" 0.5, "between 70% and 80%" 0.75, "almost certain" 0.95; a refusal, a
+    year or a count is null.
+
+    Parameters
+    ----------
+    data : table
+        A pandas or polars DataFrame, polars LazyFrame or pyarrow Table. Also a Series or a list of texts, which make
+        a table of their own, polars for a list.
+    column : str, optional
+        The column of statements, texts or numbers; needed with a table. Each distinct text is read once.
+    name : str, default "confidence"
+        The column to add; ``<name>_read`` is added beside it.
+    scale : float, default 1
+        What full confidence is in numbers without a unit: with ``scale=100``, 85 is 0.85. A text that names its own
+        scale ("7 on a scale of 1 to 10") goes before.
+    words : mapping of str to float, optional
+        Phrases and what they mean, in place of the default scale (see Notes).
+
+    Returns
+    -------
+    table
+        Of the same kind, rows in the same order, a LazyFrame lazy, with two new columns:
+
+        - ``<name>``: float64 in [0, 1], null where no probability is said;
+        - ``<name>_read``: text, how it was read: "percent", "decimal", "fraction", "range" or "words"; or why it is
+          null: "missing" (null or NaN), "refusal" ("N/A", "I can't say"), "none" (no confidence in it), "out of range"
+          ("150% sure", 362880) or "ambiguous" (statements that contradict each other). Group by it to count.
+
+    Warns
+    -----
+    CalframeWarning
+        If statements could not be read, with the counts; of a LazyFrame when it is collected.
+
+    Raises
+    ------
+    CalframeError
+        If the column is missing or holds neither texts nor numbers, the table has a column of a new name already, or
+        an option is not what it must be.
+
+    Notes
+    -----
+    A number is a confidence if it is bound to a word such as sure, confident or confidence, else to one such as chance
+    or probability, else if it stands alone in its clause ("Paris, 85%"); the first of these that occurs decides, and
+    two different values there are "ambiguous". Numbers with anything else ("3 apples", "20% of voters", "answer: 42")
+    are none. Of a range it is the midpoint, of "at least 90%" or "under 5%" the bound; "10% chance that I am wrong" and
+    "20% unsure" are turned around, "odds of 3 to 1" are 0.75, and k of a scale to m is k / m. A whole number from 11 to
+    100 behind such a word is a percentage ("Confidence: 85"); 85 alone is one only with ``scale=100``.
+
+    Words count where no number does. The default scale, ``calframe._answers._words.WORDS``, has the medians of
+    Fagen-Ulmschneider's survey, whose phrases Tian et al. (2023) offer to models (almost certain 0.95, highly likely
+    0.9, we believe 0.75, probably 0.7, about even 0.5, probably not 0.25, unlikely 0.2, almost no chance 0.02), Kent's
+    (1964) ends (certain 1, impossible 0), and possible 0.37 and uncertain 0.4 after Lichtenstein and Newman (1967).
+    Conventions of calframe's own: sure is certain, not sure is uncertain, confident and high 0.8, medium 0.5, low 0.2.
+    What is not on the scale is made of what is: "very" and its like halve the distance to 0 or 1 (Mosteller and Youtz
+    1990), "fairly" and its like that to 0.5, "not" is one minus it, "not very" 0.2, "not at all" 0.05, "not unlikely"
+    is fairly likely; "probably wrong" is turned around.
+
+    English only, small slips in spelling allowed; the reading of any other text is "none" unless it holds a bare
+    number.
+
+    References
+    ----------
+    Lin, S., Hilton, J. and Evans, O. (2022). Teaching models to express their uncertainty in words.
+    https://doi.org/10.48550/arXiv.2205.14334
+
+    Tian, K. et al. (2023). Just ask for calibration. https://doi.org/10.48550/arXiv.2305.14975
+
+    Kent, S. (1964). Words of estimative probability. Studies in Intelligence 8 (4), 49-65.
+
+    Lichtenstein, S. and Newman, J. R. (1967). Empirical scaling of common verbal phrases associated with numerical
+    probabilities. Psychonomic Science 9, 563-564. https://doi.org/10.3758/BF03327890
+
+    Mosteller, F. and Youtz, C. (1990). Quantifying probabilistic expressions. Statistical Science 5, 2-12.
+    https://doi.org/10.1214/ss/1177012242
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import calframe
+    >>> said = pl.DataFrame({"said": ["I am 85% sure", "Answer: 42. Confidence: 7/10", "very likely"]})
+    >>> calframe.parse_confidence(said, column="said")
+    shape: (3, 3)
+    ┌──────────────────────────────┬────────────┬─────────────────┐
+    │ said                         ┆ confidence ┆ confidence_read │
+    │ ---                          ┆ ---        ┆ ---             │
+    │ str                          ┆ f64        ┆ str             │
+    ╞══════════════════════════════╪════════════╪═════════════════╡
+    │ I am 85% sure                ┆ 0.85       ┆ percent         │
+    │ Answer: 42. Confidence: 7/10 ┆ 0.7        ┆ fraction        │
+    │ very likely                  ┆ 0.85       ┆ words           │
+    └──────────────────────────────┴────────────┴─────────────────┘
+    """
+    if not (is_real(scale) and 0.0 < scale < math.inf):
+        msg = f"scale must be what full confidence is in numbers without a unit: 1, 10 or 100; got {scale!r}."
+        raise ArgumentError(msg)
+    words = WORDS if words is None else words
+    if not isinstance(words, Mapping) or faults(words):
+        wrong = words if not isinstance(words, Mapping) else dict(faults(words))
+        msg = f"words must map phrases to probabilities, for example {{'very likely': 0.9}}; got {wrong!r}."
+        raise ArgumentError(msg)
+    data, column = _as_table(data, column)
+    schema = {name: pl.Float64(), f"{name}_read": pl.String()}
+    frame = opened(data)
+    check_columns(frame.collect_schema().names(), {column: "column"}, list(schema))
+    _check_statements(column, frame.collect_schema()[column])
+    known = scale_of(tuple(words.items()))
+
+    def make(rows: pl.DataFrame) -> pl.DataFrame:
+        found = read_column(rows.to_series(), lambda text: read(text, known, float(scale)), float(scale))
+        counts = dict(found.get_column("how").value_counts().iter_rows())
+        _warn("parse_confidence", {how: counts.get(how, 0) for how in UNREAD}, found.height)
+        return found.rename(dict(zip(found.columns, schema, strict=True)))
+
+    return with_made(data, [column], make, schema)
+
+
+def _as_table(data: Any, column: str | None) -> tuple[Any, str]:
+    """Return a table and the name of its column of statements; a Series or a list makes a table."""
+    if isinstance(data, list | tuple):
+        return pl.DataFrame({column or _TEXT: series_of(pd.Series(data, dtype=object))}), column or _TEXT
+    series = nw.from_native(data, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        column = column or series.name or _TEXT
+        return series.alias(str(column)).to_frame().to_native(), str(column)
+    if column is None:
+        msg = "column= names the column that holds the statements."
+        raise ArgumentError(msg)
+    return data, column
+
+
+def _check_statements(column: str, dtype: Any) -> None:
+    if not (isinstance(dtype, nw.String | nw.Categorical | nw.Enum | nw.Object | nw.Unknown) or dtype.is_numeric()):
+        msg = f"column {column!r} has type {dtype}; statements of confidence are texts or numbers."
+        raise ScoreError(msg)
+
+
+def _warn(verb: str, counts: Mapping[str, int], rows: int) -> None:
+    """Warn of rows without a confidence, unless all of them hold a null."""
+    if sum(counts.values()) > counts.get("missing", 0):
+        listed = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
+        warn(f"{verb} found no confidence in {sum(counts.values()):,} of {counted(rows)}: {listed}.")
+
+
+def answer_confidence(
+    data: Any,
+    *,
+    column: str | None = None,
+    method: Method = "sum",
+    options: Sequence[str] | Mapping[str, str] | None = None,
+    chosen: str | None = None,
+    each: bool = False,
+    by: Names | None = None,
+    answer: str | None = None,
+    smoothing: float = 0.0,
+    normalize: bool = True,
+    base: float = math.e,
+    name: str = "confidence",
+    invalid: Invalid = "raise",
+) -> Any:
+    """Return a table with one confidence per answer, from log-probabilities or from sampled answers.
+
+    Parameters
+    ----------
+    data : table
+        A pandas or polars DataFrame, polars LazyFrame or pyarrow Table.
+    column : str, optional
+        Log-probabilities of the tokens of each answer, a list a row; for "agreement" the sampled answers, a list of
+        texts a row, or with `by` one text a row; for "choice" a struct or list of the options' log-probabilities.
+    method : {"sum", "mean", "first", "choice", "agreement"}, default "sum"
+        - "sum": exp of the sum, the probability of the whole answer; longer answers have less of it;
+        - "mean": exp of the mean, the geometric mean per token, which does not depend on length;
+        - "first": the probability of the first token, for answers that it decides ("yes", "no", a letter);
+        - "choice": the probability of one option, renormalised over the options given (a softmax);
+        - "agreement": the share of the sampled answers that say the same (self-consistency).
+    options : sequence of str or mapping of str to str, optional
+        For "choice": the columns of log-probabilities, named like the options, or a mapping of each option to its
+        column. With `column` the names of the options in it: fields of a struct, or a list's values in their order.
+    chosen : str, optional
+        For "choice": the column of the option chosen. By default the most probable one, the first of equal ones.
+    each : bool, default False
+        For "choice": add ``<name>_<option>`` for each option too; these sum to 1.
+    by : str or sequence of str, optional
+        For "agreement" in tables of one row per sample: the question. Each row gets the share of its own answer.
+    answer : str, optional
+        For "agreement" of lists: the column of the answer whose share is wanted. By default that of the most frequent
+        sample, the first sampled of equally frequent ones.
+    smoothing : float, default 0
+        For "agreement": a, with which the share is (count + a) / (samples + a (distinct answers + 1)), the last for
+        an answer not sampled; 1 is Laplace's rule, and no answer then has 0 or 1.
+    normalize : bool, default True
+        For "agreement": compare answers in lower case, Unicode NFKC, with single spaces and without quotes, markup
+        and stops around them. False compares them as they are.
+    base : float, default e
+        The base of the logarithm; natural logarithms by default, as language models give them.
+    name : str, default "confidence"
+        The column to add. "choice" without `chosen` and "agreement" of lists without `answer` also add
+        ``<name>_answer``, the answer that it is the confidence of.
+    invalid : {"raise", "drop"}, default "raise"
+        Log-probabilities more than 1e-6 above 0 are an error, or make their row null.
+
+    Returns
+    -------
+    table
+        Of the same kind, rows in the same order, a LazyFrame lazy, with the new columns: float64 in [0, 1], text for
+        the answer. Null where a list is null or empty or holds a null or NaN that is used, an option has no
+        log-probability, all options have -inf, the choice is no option, or nothing was sampled. Samples that are null
+        or empty are no samples. A token of -inf makes 0.
+
+    Warns
+    -----
+    CalframeWarning
+        If rows that are not null have no confidence, with the counts; of a LazyFrame when it is collected.
+
+    Raises
+    ------
+    CalframeError
+        If a column is missing or of the wrong type, the table has a column of a new name already, an option is for
+        another method, or log-probabilities are above 0.
+
+    References
+    ----------
+    Kadavath, S. et al. (2022). Language models (mostly) know what they know.
+    https://doi.org/10.48550/arXiv.2207.05221
+
+    Malinin, A. and Gales, M. (2021). Uncertainty estimation in autoregressive structured prediction.
+    https://doi.org/10.48550/arXiv.2002.07650
+
+    Wang, X. et al. (2023). Self-consistency improves chain of thought reasoning in language models.
+    https://doi.org/10.48550/arXiv.2203.11171
+
+    Examples
+    --------
+    Two tokens of probability 1/2, and one of 0.9:
+
+    >>> import math
+    >>> import polars as pl
+    >>> import calframe
+    >>> tokens = pl.DataFrame({"logprobs": [[math.log(0.5)] * 2, [math.log(0.9)]]})
+    >>> calframe.answer_confidence(tokens, column="logprobs")["confidence"].round(3).to_list()
+    [0.25, 0.9]
+    >>> calframe.answer_confidence(tokens, column="logprobs", method="mean")["confidence"].round(3).to_list()
+    [0.5, 0.9]
+
+    >>> samples = pl.DataFrame({"answers": [["Paris", "paris.", "Lyon", "Paris"]]})
+    >>> calframe.answer_confidence(samples, column="answers", method="agreement").drop("answers")
+    shape: (1, 2)
+    ┌────────────┬───────────────────┐
+    │ confidence ┆ confidence_answer │
+    │ ---        ┆ ---               │
+    │ f64        ┆ str               │
+    ╞════════════╪═══════════════════╡
+    │ 0.75       ┆ Paris             │
+    └────────────┴───────────────────┘
+    """
+    check_choice("method", method, get_args(Method))
+    check_choice("invalid", invalid, get_args(Invalid))
+    _check_options(method, options=options, chosen=chosen, each=each, by=by, answer=answer, smoothing=smoothing,
+                   normalize=normalize, base=base)  # fmt: skip
+    logs = Logs(column=str(column), base=float(base), drop=invalid == "drop")
+    if method == "choice":
+        return _choices(data, column, options, chosen, each=each, name=name, logs=logs)
+    if column is None:
+        held = "the sampled answers" if method == "agreement" else "the lists of log-probabilities"
+        msg = f"column= names the column that holds {held}."
+        raise ArgumentError(msg)
+    if method == "agreement":
+        return _agreements(data, column, by, answer, smoothing=float(smoothing), normalize=normalize, name=name)
+
+    def make(frame: pl.DataFrame) -> pl.DataFrame:
+        value, counts = of_tokens(frame.get_column(column), method, logs)
+        _warn("answer_confidence", counts, frame.height)
+        return pl.DataFrame({name: value})
+
+    check_columns(opened(data).collect_schema().names(), {column: "column"}, [name])
+    return with_made(data, [column], make, {name: pl.Float64()})
+
+
+def _check_options(method: str, **given: Any) -> None:
+    """Raise for options of other methods, and for values that none could use."""
+    usual = {"each": False, "smoothing": 0.0, "normalize": True, "base": math.e}
+    for option, methods in _ONLY.items():
+        is_given = given[option] != usual[option] if option in usual else given[option] is not None
+        if method not in methods and is_given:
+            msg = f"{option}= is for method={' or '.join(map(repr, methods))}; the method is {method!r}."
+            raise ArgumentError(msg)
+    if not (is_real(given["smoothing"]) and 0.0 <= given["smoothing"] < math.inf):
+        msg = f"smoothing must be a number of 0 or more, for example 1; got {given['smoothing']!r}."
+        raise ArgumentError(msg)
+    if not (is_real(given["base"]) and 1.0 < given["base"] < math.inf):
+        msg = f"base must be the base of the logarithm, above 1, for example 2; got {given['base']!r}."
+        raise ArgumentError(msg)
+    if given["by"] is not None and given["answer"] is not None:
+        msg = "by= gives each row the share of its own answer, and answer= names another; leave one of them out."
+        raise ArgumentError(msg)
+
+
+def _choices(
+    data: Any, column: str | None, options: Any, chosen: str | None, *, each: bool, name: str, logs: Logs
+) -> Any:
+    """Return a table with the probability of an option among all."""
+    columns = list(options.values()) if isinstance(options, Mapping) else [] if options is None else list(options)
+    names = list(options) if isinstance(options, Mapping) else columns
+    if isinstance(options, str) or len(names) < 2 or not all(isinstance(one, str) for one in names):
+        msg = f"options= names two or more options, for example ['A', 'B', 'C', 'D']; got {options!r}."
+        raise ArgumentError(msg)
+    if len(set(names)) < len(names):
+        msg = f"options= names {next(one for one in names if names.count(one) > 1)!r} twice; name each option once."
+        raise ArgumentError(msg)
+    used = {} if chosen is None else {chosen: "chosen"}
+    used |= dict.fromkeys(columns if column is None else [column], "options" if column is None else "column")
+    new = [name] + [f"{name}_answer"] * (chosen is None) + [f"{name}_{one}" for one in names] * each
+    check_columns(opened(data).collect_schema().names(), used, new)
+
+    def make(frame: pl.DataFrame) -> pl.DataFrame:
+        if column is None:
+            held = pl.DataFrame({one: frame.get_column(at) for one, at in zip(names, columns, strict=True)})
+        else:
+            held = options_in(frame.get_column(column), names, column)
+        picked = None if chosen is None else frame.get_column(chosen).cast(pl.String)
+        shares, counts = of_options(held, names, picked, logs)
+        _warn("answer_confidence", counts, frame.height)
+        first = ["_cf_share", "_cf_answer"] if chosen is None else ["_cf_share"]
+        shares = shares.select(*first, *shares.columns[: len(names)] * each)
+        return shares.rename(dict(zip(shares.columns, new, strict=True)))
+
+    schema = {one: pl.String() if one == f"{name}_answer" else pl.Float64() for one in new}
+    return with_made(data, list(used), make, schema)
+
+
+def _agreements(
+    data: Any, column: str, by: Names | None, answer: str | None, *, smoothing: float, normalize: bool, name: str
+) -> Any:
+    """Return a table with the share of sampled answers that agree."""
+    keys = [] if by is None else [by] if isinstance(by, str) else list(by)
+    new = [name] + [f"{name}_answer"] * (by is None and answer is None)
+    used = {column: "column"} | dict.fromkeys(keys, "by") | ({} if answer is None else {answer: "answer"})
+    check_columns(opened(data).collect_schema().names(), used, new)
+
+    def make(frame: pl.DataFrame) -> pl.DataFrame:
+        if keys:
+            share, counts = of_questions(frame, column, keys, smoothing=smoothing, normalize=normalize)
+            found = pl.DataFrame({name: share})
+        else:
+            answers = None if answer is None else frame.get_column(answer)
+            samples = samples_in(frame.get_column(column), column)
+            shares, counts = of_samples(samples, answers, smoothing=smoothing, normalize=normalize)
+            found = shares.select(shares.columns[: len(new)]).rename(dict(zip(shares.columns, new, strict=False)))
+        _warn("answer_confidence", counts, frame.height)
+        return found
+
+    return with_made(data, list(used), make, dict(zip(new, [pl.Float64(), pl.String()], strict=False)))
