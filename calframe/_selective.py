@@ -1,0 +1,347 @@
+"""The verb `selective`: answer where a model is confident, abstain elsewhere, and what that buys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import polars as pl
+
+from calframe._closing import warn_empty_categories
+from calframe._errors import ArgumentError
+from calframe._measures import reserved_names
+from calframe._options import check_choice, check_level, check_width, is_real
+from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
+from calframe._roles import Roles, WeightKind
+from calframe._selective_tables import SELECTIVE_COLUMNS, Asked, Confidence, selective_tables
+from calframe._table import Table, open_table, view_of
+from calframe._typing import Invalid, Json, Link, Names, RateInterval, Score
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_MOST_POINTS = 100_000
+_SHOWN = 6  # lines that a printed result has room for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Selective:
+    """What a model that may abstain gets right, and how often it answers.
+
+    Attributes
+    ----------
+    table : frame
+        The coverage-accuracy curves, in the library of the input (polars where that was lazy or remote): one row per
+        segment, model and distinct confidence (or as many as `points` keeps), from the most confident down. The keys,
+        ``model``?, ``threshold`` (answer from this confidence on, 0 to 1), ``coverage`` (share of rows, or of weight,
+        that is answered; higher is better), ``n`` (rows answered), ``weight_sum``?, ``accuracy`` (share of them that is
+        right; higher is better), ``risk`` (1 - accuracy), ``accuracy_low``, ``accuracy_high`` (interval of the
+        accuracy, for each threshold by itself).
+    summary : frame
+        One row per segment and model: the keys, ``model``?, ``n``, ``n_missing``, ``n_invalid``?, ``weight_sum``?,
+        ``accuracy`` (at full coverage), ``aurc``, ``eaurc`` (as of `calframe.metrics`; lower is better),
+        ``confident_share`` (share of the rows with a confidence of `confident_at` or more), ``confident_errors`` (those
+        of them that are wrong, as a share of all rows; lower is better), ``confident_error_rate`` (as a share of the
+        confident rows; null where there are none; of right scores at most 1 - `confident_at`), ``note``.
+    targets : frame
+        One row per segment, model and target accuracy; none without targets: the keys, ``model``?,
+        ``target_accuracy``, ``threshold`` (the lowest that is shown to hold; null where none is, and ``note`` says
+        why), ``coverage``, ``n`` and ``accuracy`` from there up in this table, ``accuracy_low`` (one-sided lower bound
+        of the accuracy at this threshold by itself, never below the target), ``note``.
+    by : tuple of str
+        The segment columns.
+    scores : tuple of str
+        The score columns.
+    label : str
+        The label column.
+    n, n_missing, n_invalid : int
+        Rows used, rows with something missing, and rows left out by ``invalid="drop"``, over all models.
+    target_accuracy : tuple of float
+        The accuracies asked for.
+    confidence_level : float
+        The level of intervals, and at which each threshold holds for new rows.
+    confident_at : float
+        The confidence from which a wrong row is a confident error.
+    notion : {"confidence", "correctness"}
+        What the confidence is.
+    interval : {"wilson", "clopper_pearson", "jeffreys"}
+        The interval of the accuracies in `table`.
+    roles : dict
+        How the columns were read: positive value, link, invalid rows, weights.
+    """
+
+    table: Any
+    summary: Any
+    targets: Any
+    by: tuple[str, ...]
+    scores: tuple[str, ...]
+    label: str
+    n: int
+    n_missing: int
+    n_invalid: int
+    target_accuracy: tuple[float, ...]
+    confidence_level: float
+    confident_at: float
+    notion: Confidence
+    interval: RateInterval
+    roles: Json
+
+    def plot(self, *, width: int = 540) -> alt.TopLevelMixin:
+        """Draw accuracy against coverage, a line for each segment and model, with the chosen thresholds as dots.
+
+        Parameters
+        ----------
+        width : int, default 540
+            Width of the chart in pixels.
+
+        Returns
+        -------
+        altair.Chart
+            In a light theme of fixed colours, as of `Curve.plot`.
+        """
+        from calframe._charts._selective import coverage_curves  # noqa: PLC0415  altair loads only for a chart
+
+        check_width(width)
+        table = to_polars(self.table)
+        keys = [name for name in (*self.by, "model") if name in table.columns]
+        chart: alt.TopLevelMixin = coverage_curves(table, to_polars(self.targets), keys=keys, width=width)
+        return chart
+
+    def to_dict(self) -> Json:
+        """Return the result as JSON-ready data with a schema version."""
+        convention = {
+            "notion": self.notion,
+            "target_accuracy": list(self.target_accuracy),
+            "confidence_level": self.confidence_level,
+            "confident_at": self.confident_at,
+            "interval": self.interval,
+            **json_ready(self.roles),
+        }
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "selective",
+            "label": self.label,
+            "scores": list(self.scores),
+            "by": list(self.by),
+            "n": self.n,
+            "n_missing": self.n_missing,
+            "n_invalid": self.n_invalid,
+            "convention": convention,
+            "table": records(self.table),
+            "summary": records(self.summary),
+            "targets": records(self.targets),
+        }
+
+    def __repr__(self) -> str:
+        """Return what the result holds, and what each target asks for."""
+        curves, rows = len(to_polars(self.summary)), f"{self.n:,} row{'' if self.n == 1 else 's'}"
+        noun = "curve" if curves == 1 else "curves"
+        head = f"<Selective: {curves:,} {noun} from {rows}; .table, .summary, .targets, .plot()>"
+        return "\n".join([head, *(_target_line(self.targets, target) for target in self.target_accuracy[:_SHOWN])])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.summary, caption=f"Answering where {', '.join(self.scores)} is confident")
+
+
+def _target_line(targets: Any, target: float) -> str:
+    """Say of one target how much is answered, or in how many segments it is shown to hold."""
+    rows = to_polars(targets).filter(pl.col("target_accuracy") == target)
+    held = rows.filter(pl.col("threshold").is_not_null())
+    if len(rows) != 1:
+        return f"  accuracy {target:g}: a threshold holds in {len(held):,} of {len(rows):,} curves"
+    if held.is_empty():
+        return f"  accuracy {target:g}: no threshold is shown to hold"
+    threshold, coverage = held["threshold"][0], held["coverage"][0]
+    return f"  accuracy {target:g}: from confidence {threshold:.4g} up, {coverage:.1%} of rows"
+
+
+def selective(
+    data: Any,
+    *,
+    label: str,
+    score: Score,
+    by: Names | None = None,
+    weight: str | None = None,
+    notion: Confidence = "confidence",
+    classes: Sequence[Any] | None = None,
+    target_accuracy: float | Sequence[float] | None = None,
+    confidence_level: float = 0.95,
+    confident_at: float = 0.9,
+    points: int = 200,
+    interval: RateInterval = "wilson",
+    positive: Any = None,
+    link: Link = "probability",
+    invalid: Invalid = "raise",
+    weight_kind: WeightKind = "importance",
+    engine: Any = None,
+) -> Selective:
+    """Draw up what a model gets right if it answers only where it is confident, and how often it then answers.
+
+    Answers "from which confidence on can this model be left alone?". The query runs at once: of a table in memory it
+    reads label, score and weight of the rows, of a remote engine their sums by distinct score.
+
+    Parameters
+    ----------
+    data : table
+        See `metrics`.
+    label, score, by, weight, classes, positive, link, invalid, weight_kind, engine
+        See `metrics`.
+    notion : {"confidence", "correctness"}, default "confidence"
+        What a row's confidence is. ``"confidence"``: that of its prediction. One column of scores p predicts the
+        positive class from 0.5 on, with the confidence max(p, 1 - p); several classes predict the one of the largest
+        score, with that confidence. ``"correctness"``: the score itself, as an answer's own confidence that it is
+        right, where the label says whether it was; nothing is turned round then, and 0.3 is a doubtful answer.
+    target_accuracy : float or list of float, optional
+        Accuracies in (0, 1) that answered rows are to have; for each the lowest threshold that is shown to hold.
+    confidence_level : float, default 0.95
+        Level in (0, 1) of the intervals, each point by itself, and at which each threshold holds out of sample, each
+        segment, model and target by itself.
+    confident_at : float, default 0.9
+        The confidence in [0, 1] from which a wrong row is a confident error.
+    points : int, default 200
+        Keep about so many thresholds of a curve, at even steps of coverage, where it has more; the most and the least
+        confident one are kept. Thresholds for a target are chosen among all.
+    interval : {"wilson", "clopper_pearson", "jeffreys"}, default "wilson"
+        Interval of the accuracies in `table`. With weights, at (sum w)^2 / sum w^2 rows.
+
+    Returns
+    -------
+    Selective
+        With ``.table``, ``.summary``, ``.targets``, ``.plot()`` and ``.to_dict()``.
+
+    Raises
+    ------
+    CalframeError
+        As `metrics`, at once for every kind of table.
+
+    Notes
+    -----
+    Rows of equal confidence are answered together: a threshold never parts them. Rows without a confidence or a label
+    are in no coverage; ``n_missing`` counts them.
+
+    A threshold read off the curve, the lowest with the accuracy wanted, is chosen because it looks good on these very
+    rows, and on new ones fails about as often as not. That of ``targets`` is chosen by tests: with a chance of at least
+    `confidence_level`, the rows of the same population with a confidence of at least the threshold are right at least
+    as often as the target says. The hypotheses "from here up the accuracy is below the target" have exact binomial
+    p-values and are tested from high thresholds to low (learn then test), starting at the n, n/2, n/4, ... most
+    confident rows with an equal part of the error each; what a test was allowed goes on to the next one if it rejects.
+    The level is exact for independent rows where less confident rows are no more often right; where they are, it holds
+    nearly. It says nothing of other populations, later times, or all segments together.
+
+    The guarantee is for rows that count the same. With importance weights that differ there is no exact test, so no
+    threshold is given and the note says so; with ``weight_kind="frequency"`` weight 2 is two independent rows.
+
+    References
+    ----------
+    Geifman, Y. and El-Yaniv, R. (2017). Selective classification for deep neural networks. NeurIPS 30.
+    https://doi.org/10.48550/arXiv.1705.08500
+
+    Angelopoulos, A. N., Bates, S., Candès, E. J., Jordan, M. I. and Lei, L. (2021). Learn then test: calibrating
+    predictive algorithms to achieve risk control. https://doi.org/10.48550/arXiv.2110.01052
+
+    Wiens, B. L. (2003). A fixed sequence Bonferroni procedure for testing multiple endpoints. Pharmaceutical
+    Statistics 2, 211-215. https://doi.org/10.1002/pst.64
+
+    Examples
+    --------
+    Scores 0.1 and 0.9 are one confidence:
+
+    >>> import polars as pl
+    >>> import calframe
+    >>> flights = pl.DataFrame({"late": [0, 1, 1, 0], "p": [0.1, 0.9, 0.4, 0.3]})
+    >>> found = calframe.selective(flights, label="late", score="p")
+    >>> found.table.select("threshold", "coverage", "n", "accuracy")
+    shape: (3, 4)
+    ┌───────────┬──────────┬─────┬──────────┐
+    │ threshold ┆ coverage ┆ n   ┆ accuracy │
+    │ ---       ┆ ---      ┆ --- ┆ ---      │
+    │ f64       ┆ f64      ┆ i64 ┆ f64      │
+    ╞═══════════╪══════════╪═════╪══════════╡
+    │ 0.9       ┆ 0.5      ┆ 2   ┆ 1.0      │
+    │ 0.7       ┆ 0.75     ┆ 3   ┆ 1.0      │
+    │ 0.6       ┆ 1.0      ┆ 4   ┆ 0.75     │
+    └───────────┴──────────┴─────┴──────────┘
+    """
+    check_choice("notion", notion, get_args(Confidence))
+    check_level(confidence_level, required=True)
+    check_choice("interval", interval, get_args(RateInterval))
+    _check_numbers(confident_at, points)
+    asked = Asked(
+        notion=notion,
+        targets=_targets(target_accuracy),
+        level=confidence_level,
+        confident_at=float(confident_at),
+        points=int(points),
+        interval=interval,
+    )
+    roles = Roles.from_arguments(
+        label=label,
+        score=score,
+        by=by,
+        weight=weight,
+        positive=positive,
+        link=link,
+        invalid=invalid,
+        weight_kind=weight_kind,
+        classes=classes,
+    )
+    table = _opened(data, roles, notion)
+    found = selective_tables(table, asked, engine=engine)
+    warn_empty_categories(table, found.groups)
+    return Selective(
+        table=found.curves,
+        summary=found.summary,
+        targets=found.targets,
+        by=roles.by,
+        scores=roles.scores,
+        label=label,
+        n=int(found.groups.n.sum()),
+        n_missing=int(found.groups.n_missing.sum()),
+        n_invalid=int(found.groups.n_invalid.sum()),
+        target_accuracy=asked.targets,
+        confidence_level=confidence_level,
+        confident_at=asked.confident_at,
+        notion=notion,
+        interval=interval,
+        roles=roles.convention(),
+    )
+
+
+def _opened(data: Any, roles: Roles, notion: Confidence) -> Table:
+    """Open the table: of three classes or more a row is its largest score and whether that class happened."""
+    if notion == "correctness" and roles.classes:
+        msg = (
+            "notion='correctness' reads one column, how sure an answer is that it is right; for scores of several "
+            "classes leave notion= out."
+        )
+        raise ArgumentError(msg)
+    view = "confidence" if roles.multiclass else view_of(roles, None)
+    return open_table(data, roles, reserved=reserved_names() | SELECTIVE_COLUMNS, view=view)
+
+
+def _targets(given: Any) -> tuple[float, ...]:
+    """Return target accuracies, or raise."""
+    if given is None:
+        return ()
+    targets = list(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else [given]
+    for target in targets:
+        if not (is_real(target) and 0.0 < target < 1.0):
+            hint = f" For {target:g} percent pass {target / 100:g}." if is_real(target) and 1.0 < target < 100.0 else ""
+            msg = f"target_accuracy must lie between 0 and 1, for example 0.95; got {target!r}.{hint}"
+            raise ArgumentError(msg)
+        if targets.count(target) > 1:
+            msg = f"target_accuracy has {target!r} twice; name each accuracy once."
+            raise ArgumentError(msg)
+    return tuple(map(float, targets))
+
+
+def _check_numbers(confident_at: Any, points: Any) -> None:
+    if not (is_real(confident_at) and 0.0 <= confident_at <= 1.0):
+        msg = f"confident_at must lie in [0, 1], for example 0.9; got {confident_at!r}."
+        raise ArgumentError(msg)
+    whole = isinstance(points, int | np.integer) and not isinstance(points, bool)
+    if not (whole and 2 <= points <= _MOST_POINTS):
+        msg = f"points must be a whole number from 2 to {_MOST_POINTS:,}; got {points!r}."
+        raise ArgumentError(msg)
