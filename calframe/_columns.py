@@ -142,10 +142,11 @@ def _numbers(types: Mapping[str, Any], roles: Roles) -> dict[str, tuple[type[Cal
 
 
 def _check_keys(types: Mapping[str, Any], roles: Roles, text: _Text, sortable: Collection[str]) -> None:
-    wanted = "a segment is text, a whole number, a bool, a category or a date. Cast it first"
-    for name in roles.by:
+    for name in roles.keyed:
+        role = "segment" if name in roles.by else "cluster"
+        wanted = f"a {role} is text, a whole number, a bool, a category or a date. Cast it first"
         if not (isinstance(types[name], _KEYS) or types[name].is_numeric() or name in sortable):
-            raise SegmentError(text("segment", name, wanted))
+            raise SegmentError(text(role, name, wanted))
 
 
 def _check_vector(dtype: Any, roles: Roles, text: _Text) -> None:
@@ -211,7 +212,7 @@ def key_of(name: str, dtype: Any, *, alias: str) -> Key:
 
 
 def _type_text(types: Mapping[str, Any], unknown: Mapping[str, str], role: str, name: str, wanted: str) -> str:
-    held = f"{'holds values of' if role == 'segment' else 'has'} type {unknown.get(name, types[name])}"
+    held = f"{'holds values of' if role in ('segment', 'cluster') else 'has'} type {unknown.get(name, types[name])}"
     if isinstance(types[name], nw.Object) and name not in unknown:
         held = "holds mixed Python objects"
     return f"{role} column {name!r} {held}; {wanted}."

@@ -85,7 +85,7 @@ def _weights(table: Table) -> None:
 
 
 def _segments(table: Table) -> None:
-    for key in table.keys:
+    for key in (*table.keys, *([] if table.cluster is None else [table.cluster])):
         fault = key.fault()
         if fault is not None:
             _raise_if(table, table.raw.filter(fault), key.alias, partial(_broken_segment, key.name))

@@ -26,6 +26,7 @@ from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
 from calframe._rows import clean_rows
 from calframe._table import Table, model_alias
+from calframe._testing._clusters import Clustered
 from calframe._typing import Floats, Ints
 
 MOST_CELLS = 5_000_000  # distinct scores fetched from a remote engine
@@ -127,6 +128,27 @@ def read_matrix(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> Matrix
     )
     surprise = taken(loss)[:, 0] if loss else None
     return Matrix(vectors=vectors, segments=present, posterior=posterior, surprise=surprise)
+
+
+def read_clusters(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> tuple[Ints, Clustered]:
+    """Return the rows of a table with clusters, and the numbers of the segments that have rows.
+
+    A row whose cluster is null is a cluster of its own.
+    """
+    used = _used(table, rows, [*table.group_columns, "_cf_cluster", "_cf_p", "_cf_y"])
+    codes = segment_codes(used, table, groups)
+    present, segment = np.unique(codes, return_inverse=True)
+    known = used["_cf_cluster"].rank("dense").cast(pl.Int64)
+    alone = -1 - np.arange(len(used))
+    cluster = np.where(known.is_null().to_numpy(), alone, known.fill_null(0).to_numpy())
+    return present, Clustered.of(
+        np.asarray(segment, dtype=np.int64),
+        cluster,
+        used["_cf_p"].to_numpy(),
+        used["_cf_y"].to_numpy(),
+        used["_cf_w"].to_numpy() if table.weighted else np.ones(len(used)),
+        counts=table.roles.weight_kind == "frequency" and table.weighted,
+    )
 
 
 def by_width(table: Table, rows: nw.LazyFrame[Any]) -> Iterator[tuple[bool, nw.LazyFrame[Any]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -83,6 +83,22 @@ def like(table: pl.DataFrame, native: Any) -> Any:
     rest = {name: dtype for name, dtype in schema.items() if name not in gaps}
     found = nw.from_dict(columns, rest, backend=frame.implementation).to_native()
     return found.assign(**gaps)[table.columns] if gaps else found
+
+
+def flagged(table: Any, name: str, values: Sequence[bool | None], *, before: str) -> Any:
+    """Return an eager table with a column of bools, null where it is None, before another column."""
+    frame = nw.from_native(table, eager_only=True)
+    if frame.implementation.is_pandas():
+        flags = pd.array(list(values), dtype="boolean" if None in values else "bool")
+        found = frame.to_native().assign(**{name: flags})
+    else:
+        found = frame.with_columns(
+            nw.new_series(name, list(values), nw.Boolean, backend=frame.implementation)
+        ).to_native()
+    order = [column for column in frame.columns if column != before]
+    place = frame.columns.index(before)
+    order[place:place] = [name, before]
+    return nw.from_native(found, eager_only=True).select(*order).to_native()
 
 
 def _nullable(dtype: Any) -> Any:

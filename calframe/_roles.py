@@ -39,6 +39,8 @@ class Roles:
         The label value that counts as positive; None where the label itself tells.
     link, invalid, weight_kind, time_zone
         As the arguments of the same names.
+    cluster : str, optional
+        The column that tells rows apart that are not independent.
     """
 
     label: str
@@ -55,6 +57,7 @@ class Roles:
     link: Link
     invalid: Invalid
     weight_kind: WeightKind
+    cluster: str | None = None
 
     @classmethod
     def from_arguments(
@@ -72,6 +75,7 @@ class Roles:
         weight_kind: WeightKind = "importance",
         classes: Sequence[Any] | None = None,
         posterior: Score | None = None,
+        cluster: str | None = None,
     ) -> Self:
         """Check the arguments and gather them."""
         check_choice("link", link, get_args(Link))
@@ -94,6 +98,7 @@ class Roles:
             link=link,
             invalid=invalid,
             weight_kind=weight_kind,
+            cluster=None if cluster is None else _name("cluster", cluster),
         )
         roles._check_overlap()
         _check_zone(roles.time_zone, roles.time)
@@ -107,6 +112,7 @@ class Roles:
             "invalid": self.invalid,
             "weight": self.weight,
             "weight_kind": None if self.weight is None else self.weight_kind,
+            "cluster": self.cluster,
             "time_zone": self.time_zone,
             "classes": list(self.classes) or None,
             "posterior": list(self.posterior) or None,
@@ -117,6 +123,11 @@ class Roles:
         """Whether there are three classes or more; a table of two is a binary table of the second."""
         return len(self.classes) > 2
 
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """The columns whose values tell rows apart: the segments and the clusters."""
+        return self.by if self.cluster is None or self.cluster in self.by else (*self.by, self.cluster)
+
     def columns(self) -> dict[str, str]:
         """Return every column used, each with the role it is asked for first."""
         asked: list[tuple[str | None, str]] = [
@@ -126,6 +137,7 @@ class Roles:
             *((key, "by") for key in self.by),
             (self.weight, "weight"),
             (self.time, "time"),
+            (self.cluster, "cluster"),
         ]
         used: dict[str, str] = {}
         for column, role in asked:

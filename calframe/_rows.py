@@ -163,6 +163,8 @@ def _row_columns(table: Table) -> dict[str, nw.Expr]:
     """Return the private columns of the rows: zeros where a row is not used."""
     used, wrong = nw.col("_cf_present") & nw.col("_cf_allowed"), nw.col("_cf_present") & ~nw.col("_cf_allowed")
     columns = {name: nw.col(name) for name in table.group_columns}
+    if table.cluster is not None:
+        columns[table.cluster.alias] = nw.col(table.cluster.alias)
     columns["_cf_n"] = _as_number(used)
     columns |= _outcome_columns(table, used)
     if table.weighted:
@@ -216,7 +218,8 @@ def _fault(table: Table, *, used: nw.Expr, wrong: nw.Expr) -> nw.Expr | None:
     """Return the column whose sum says whether any row is an error, and how many labels are -1."""
     label = nw.col("_cf_label")
     found = [wrong] if table.roles.invalid == "raise" else []
-    found += [broken for key in table.keys if (broken := key.fault()) is not None]
+    keys = [*table.keys, *([] if table.cluster is None else [table.cluster])]
+    found += [broken for key in keys if (broken := key.fault()) is not None]
     if table.classes is not None:
         found.append(nw.col("_cf_stranger"))
     unusual = table.label.unusual(label)

@@ -130,10 +130,10 @@ def _pandas_source(data: pd.DataFrame, roles: Roles) -> Source:
     if roles.vector:
         types[roles.scores[0]] = nw.from_native(vector_values(data[roles.scores[0]]), series_only=True).dtype
     check_types(types, roles, unknown=unknown, sortable={name for name in data.columns if is_sortable(data[name])})
-    floats = {name for name in roles.by if types[name].is_float()}  # must be whole, which codes would not show
+    floats = {name for name in roles.keyed if types[name].is_float()}  # must be whole, which codes would not show
     valued = {roles.label, *roles.scores, *roles.posterior, roles.weight, roles.time, *floats}
     aliases = {name: f"_cf_in{i}" for i, name in enumerate(roles.columns()) if name in valued}
-    codes = {name: f"_cf_code{i}" for i, name in enumerate(roles.by) if name not in floats}
+    codes = {name: f"_cf_code{i}" for i, name in enumerate(roles.keyed) if name not in floats}
     frame, levels = coded(data, roles, values=aliases, codes=codes)
     return Source(frame=opened(frame), aliases=aliases, types=types, codes=codes, levels=levels)
 

@@ -51,6 +51,8 @@ class Table:
     view : {"score", "second", "classwise", "confidence", "vectors"}
         What a clean row is: a score; of class probabilities that of the second of two classes, one row for each
         class, the largest one with whether it was right, or all of them.
+    cluster : Key or None
+        The column that tells clusters of rows apart, ``_cf_cluster``.
     score_tolerance, posterior_tolerance : float
         How far from 1 the probabilities of a row may add up, and its true probabilities.
     """
@@ -65,6 +67,7 @@ class Table:
     bins: Bins | None = None
     classes: ClassRule | None = None
     view: View = "score"
+    cluster: Key | None = None
     score_tolerance: float
     posterior_tolerance: float
 
@@ -176,6 +179,10 @@ def open_table(
     if by_day:
         selected.append(_day(source, roles).alias("_cf_day"))
         keys = (*keys, Key.of_day(str(roles.time)))
+    cluster = None
+    if roles.cluster is not None:
+        cluster = key_of(roles.cluster, source.types[roles.cluster], alias="_cf_cluster")
+        selected.append(cluster.prepared(source.key(roles.cluster), coded=roles.cluster in source.codes))
     if roles.weight is not None:
         selected.append(source.number(roles.weight).alias("_cf_w"))
     selected += [source.number(name).alias(posterior_column(i)) for i, name in enumerate(roles.posterior)]
@@ -202,6 +209,7 @@ def open_table(
         bins=bins,
         classes=classes,
         view=view,
+        cluster=cluster,
         score_tolerance=_sum_tolerance(source, roles, roles.scores),
         posterior_tolerance=_sum_tolerance(source, roles, roles.posterior),
     )

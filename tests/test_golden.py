@@ -211,25 +211,3 @@ def test_rows_that_are_not_reproduced(why: str, metrics: str, arguments: dict[st
 
 def test_smoothed_error_is_near_that_of_relplot() -> None:
     assert numbers("smece", {}) == pytest.approx([0.0791356645], abs=2e-3)
-
-
-# ------------------------------------------------------------------ what comes with the tests; maps: test_golden_maps
-LATER = {
-    "tests": [
-        "ECCE over its standard error, and its p-value",
-        "Kuiper and Kolmogorov-Smirnov p-values",
-        "Spiegelhalter z and p-value",
-        "Miller likelihood ratios, U and Q",
-        "Hosmer-Lemeshow, equal width and equal mass",
-        "chi-squares of rms by group",
-        "standard errors and p-values of the gap, by segment",
-        "multicalibration sigma by segment",
-        "SKCE p-values",
-    ],
-    "maps": [],
-}
-
-
-@pytest.mark.parametrize(("kind", "verb"), [("tests", "test"), ("maps", "fit")])
-def test_nothing_is_left_for_a_verb_that_exists(kind: str, verb: str) -> None:
-    assert not (LATER[kind] and hasattr(calframe, verb)), f"calframe.{verb} is there: compare {LATER[kind]}"

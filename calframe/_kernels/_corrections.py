@@ -52,7 +52,7 @@ def _step_up(ascending: Floats) -> Floats:
 
 
 def _yekutieli(ascending: Floats) -> Floats:
-    return _step_up(ascending) * (1.0 / np.arange(1, len(ascending) + 1)).sum()
+    return _step_up(ascending) * float((1.0 / np.arange(1, len(ascending) + 1)).sum())
 
 
 _WAYS: Mapping[str, Callable[[Floats], Floats]] = {

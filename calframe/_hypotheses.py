@@ -1,0 +1,164 @@
+"""Tests by name: what may be asked of which table, and how it is set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calframe._binning import BinChoice
+from calframe._errors import ArgumentError
+from calframe._kernels._equal_mass import automatic_count
+from calframe._kernels._ranked import quantile_bins
+from calframe._kernels._tally import Tally
+from calframe._measures import METRICS
+from calframe._nulls import Null, side_of
+from calframe._registry import Metric, Options
+from calframe._table import Table
+from calframe._testing._draws import Drawing, Inequality, Side
+from calframe._testing._groups import Df, quantile_groups
+from calframe._testing._kernel import KernelLaw
+from calframe._typing import Ints
+
+METHODS = ("resampling", "spiegelhalter", "hosmer_lemeshow", "ecce", "ks", "cox", "gap", "corp", "kernel")
+OF_CLASSES = ("resampling", "hosmer_lemeshow", "kernel")
+ALWAYS_DRAWN = ("resampling", "corp")  # they tell of their progress
+COUNTS_ONLY = {
+    "hosmer_lemeshow": "its law is that of counts of rows",
+    "cox": "likelihood ratios are those of counts of rows",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be tested, and how.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        The tests, in order.
+    metric : Metric
+        The measure of the test by resampling.
+    options : Options
+        What the user has set about measures.
+    choice : BinChoice
+        The bins of that measure.
+    groups : BinChoice
+        The groups of Hosmer and Lemeshow.
+    df : {"external", "internal"}
+        Their degrees of freedom.
+    kernel_law : str
+        The law of the kernel test.
+    side : {"greater", "less", "two-sided"} or None
+        Which values of the measure are evidence; None for what it is by itself.
+    n_resamples, seed : int
+        How often labels are drawn, and from which seed.
+    inequality : {">=", ">"}
+        How draws are counted.
+    keep : bool
+        Whether draws are kept, for a correction over segments.
+    progress : callable or None
+        Told which share of the drawing is done.
+    narrow : bool
+        Whether scores are float32, so that edges are rounded as they are.
+    """
+
+    methods: tuple[str, ...]
+    metric: Metric
+    options: Options
+    choice: BinChoice
+    groups: BinChoice
+    df: Df
+    kernel_law: KernelLaw
+    side: Side | None
+    n_resamples: int
+    seed: int
+    inequality: Inequality
+    keep: bool
+    progress: Callable[[float], None] | None
+    narrow: bool = False
+
+    def of_width(self, *, narrow: bool) -> Plan:
+        """Return the same for scores of float32, or of float64."""
+        return replace(self, narrow=narrow)
+
+    def drawing(self, method: str) -> Drawing:
+        """Return how a method draws: what it draws does not depend on the other methods asked for."""
+        rng = np.random.default_rng([self.seed, METHODS.index(method)])
+        drawing = Drawing(n_resamples=self.n_resamples, rng=rng, inequality=self.inequality)
+        telling = [one for one in self.methods if one in ALWAYS_DRAWN]
+        return replace(drawing, done=self.progress).part(1.0 / len(telling)) if method in telling else drawing
+
+    def null(self, method: str, drawing: Drawing) -> Null:
+        """Return how a measure is held against right scores: the one asked for, or CORP's."""
+        metric = METRICS["mcb"] if method == "corp" else self.metric
+        side = "greater" if method == "corp" else self.side or side_of(metric)
+        return Null(metric=metric, options=self.options, side=side, drawing=drawing, keep=self.keep)
+
+    def bins_of(self, tally: Tally) -> Ints:
+        """Return the bin of each cell of a tally."""
+        fixed = self.choice.fixed
+        if fixed is not None:
+            return fixed.find(tally.score, narrow=self.narrow)
+        total = tally.total(tally.weight)
+        count = self.choice.quantiles
+        asked = automatic_count(total) if count is None else np.full(len(tally), count)
+        return quantile_bins(tally.weight, tally.starts, asked)
+
+    def groups_of(self, tally: Tally) -> Ints:
+        """Return the group of each cell of a tally."""
+        fixed = self.groups.fixed
+        if fixed is not None:
+            return fixed.find(tally.score, narrow=self.narrow)
+        return quantile_groups(tally, self.groups.quantiles or 10)
+
+
+def check_plan(table: Table, plan: Plan) -> None:
+    """Raise unless the methods are for such a table, and take its weights and clusters."""
+    if table.view == "vectors":
+        _check_classes(plan)
+    if table.weighted:
+        _check_weights(table, plan)
+    if table.cluster is not None:
+        _check_clusters(table, plan)
+
+
+def _check_classes(plan: Plan) -> None:
+    wrong = [method for method in plan.methods if method not in OF_CLASSES]
+    if wrong:
+        listed = ", ".join(map(repr, OF_CLASSES))
+        msg = f"method={wrong[0]!r} is for one score a row; of several classes take {listed}."
+        raise ArgumentError(msg)
+    if "hosmer_lemeshow" in plan.methods and plan.groups.fixed is not None:
+        msg = "the groups of several classes are those of quantiles; leave strategy= out, and give bins= a number."
+        raise ArgumentError(msg)
+
+
+def _check_weights(table: Table, plan: Plan) -> None:
+    if "kernel" in plan.methods:
+        msg = "method='kernel' takes no weights: it takes pairs of rows. Repeat the rows, or take another method."
+        raise ArgumentError(msg)
+    counted = [method for method in plan.methods if method in COUNTS_ONLY]
+    if counted and table.roles.weight_kind == "importance":
+        msg = (
+            f"method={counted[0]!r} takes no importance weights: {COUNTS_ONLY[counted[0]]}. Take another method, or "
+            "pass weight_kind='frequency' if the weights are numbers of equal rows."
+        )
+        raise ArgumentError(msg)
+
+
+def _check_clusters(table: Table, plan: Plan) -> None:
+    by_rows = "resampling" in plan.methods and plan.metric.reads == "vectors"
+    if by_rows and table.view != "vectors":
+        msg = f"cluster= is not for statistic={plan.metric.name!r}, which is of whole rows; take another, like 'ece'."
+        raise ArgumentError(msg)
+    if table.view == "vectors" or "kernel" in plan.methods:
+        msg = (
+            "cluster= is for one score a row, and not for method='kernel'. Test each class by itself, with its column "
+            "as score= and positive= naming it, or take one row a cluster."
+        )
+        raise ArgumentError(msg)
+    if plan.keep:
+        msg = "correction='max' draws segments as independent, which clusters need not be; take 'holm'."
+        raise ArgumentError(msg)

@@ -1,0 +1,394 @@
+"""The verb `test`: could right scores have shown this, segment by segment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from calframe._binning import BinChoice
+from calframe._cells import Groups
+from calframe._closing import Column, closed_frame, count_columns, warn_empty_categories
+from calframe._errors import ArgumentError
+from calframe._hypotheses import METHODS, Plan
+from calframe._kernels._corrections import Correction as PlainCorrection
+from calframe._kernels._corrections import adjusted
+from calframe._measures import chosen_metrics, reserved_names
+from calframe._nulls import side_of, uses_label
+from calframe._options import check_choice, check_clip, check_floor, check_resamples, check_smoother, is_real, seed_of
+from calframe._registry import Metric, Options
+from calframe._results import SCHEMA_VERSION, flagged, html_table, records, to_polars
+from calframe._roles import Roles, WeightKind
+from calframe._table import Table, open_table, view_of
+from calframe._tested import Results, found_by
+from calframe._testing._draws import Inequality, Side
+from calframe._testing._found import Found
+from calframe._testing._groups import Df
+from calframe._testing._kernel import KernelLaw
+from calframe._testing._largest import adjusted_by_largest
+from calframe._typing import Closed, Floats, Invalid, Json, Link, Names, Score, Smoother, Strategy
+
+Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini_hochberg", "benjamini_yekutieli", "max", "none"]
+
+_COLUMNS = ("method", "hypothesis", "n", "n_groups", "statistic", "df", "pvalue", "pvalue_se", "law", "pvalue_adjusted")
+_RESERVED = frozenset({*_COLUMNS, "n_missing", "n_invalid", "weight_sum", "reject", "note", "model"})
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TestResult:
+    """What tests of the hypothesis that scores are right say of each segment.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per segment (and model), method and hypothesis: the segment columns, ``model`` if there are several,
+        ``method``, ``hypothesis``, ``n``, ``n_missing``, ``n_groups`` (of the test of Hosmer and Lemeshow),
+        ``statistic``, ``df``, ``pvalue``, ``pvalue_se`` (Monte Carlo standard error), ``law`` (where the p-value comes
+        from), ``pvalue_adjusted`` (over all segments and models of the same method and hypothesis), ``reject``
+        (``pvalue_adjusted <= alpha``; null where nothing may be decided) and ``note``.
+    by : tuple of str
+        The segment columns.
+    methods : tuple of str
+        What was tested.
+    statistic : str
+        The measure of the test by resampling.
+    alternative : {"greater", "less", "two-sided"}
+        Which values of it are evidence.
+    correction : str
+        How p-values are adjusted.
+    alpha : float
+        The level.
+    n_resamples : int
+        How often labels are drawn where they are.
+    roles : mapping
+        How the columns were read.
+    """
+
+    __test__ = False  # no test of pytest's
+
+    table: Any
+    by: tuple[str, ...]
+    methods: tuple[str, ...]
+    statistic: str
+    alternative: Side
+    correction: Correction
+    alpha: float
+    n_resamples: int
+    roles: Mapping[str, Any]
+
+    def to_dict(self) -> Json:
+        """Return the result as JSON-ready data with a schema version."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "test",
+            "by": list(self.by),
+            "methods": list(self.methods),
+            "statistic": self.statistic,
+            "alternative": self.alternative,
+            "correction": self.correction,
+            "alpha": self.alpha,
+            "n_resamples": self.n_resamples,
+            "roles": dict(self.roles),
+            "rows": records(self.table),
+        }
+
+    def __repr__(self) -> str:
+        """Say how many of the tests reject."""
+        frame = to_polars(self.table)
+        rejected, decided = int(frame["reject"].sum() or 0), len(frame) - frame["reject"].null_count()
+        named = self.methods[0] if len(self.methods) == 1 else f"{len(self.methods)} methods"
+        return f"<TestResult: {named}, {rejected:,} of {decided:,} rejected at {self.alpha:g}; .table>"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table, caption=f"Tests of right scores, {self.correction} over segments")
+
+
+def test(
+    data: Any,
+    *,
+    label: str,
+    score: Score,
+    method: str | Sequence[str] = "resampling",
+    statistic: str = "ece",
+    by: Names | None = None,
+    weight: str | None = None,
+    cluster: str | None = None,
+    positive: Any = None,
+    link: Link = "probability",
+    classes: Sequence[Any] | None = None,
+    bins: int | Sequence[float] | Literal["auto"] | None = None,
+    strategy: Strategy | None = None,
+    closed: Closed = "left",
+    df: Df = "external",
+    alternative: Side | None = None,
+    kernel_law: KernelLaw = "resampled",
+    n_resamples: int = 1000,
+    inequality: Inequality = ">=",
+    rng: int | np.random.Generator | None = 0,
+    correction: Correction = "holm",
+    alpha: float = 0.05,
+    smoother: Smoother = "loess",
+    floor: float = 1e-12,
+    clip: float | None = None,
+    invalid: Invalid = "raise",
+    weight_kind: WeightKind = "importance",
+    engine: Any = None,
+    progress: Callable[[float], None] | None = None,
+) -> TestResult:
+    """Test whether right scores could have shown this, segment by segment.
+
+    Under the hypothesis each label happens with the probability that its score says. A large p-value is no proof of
+    right scores: how far off they may still be is what intervals and `calframe.audit` say.
+
+    Parameters
+    ----------
+    data : table
+        As in `calframe.metrics`.
+    label, score, by, weight, positive, link, classes, invalid, weight_kind, engine
+        As in `calframe.metrics`.
+    cluster : str, optional
+        The column that tells apart what is independent, such as persons: rows of one value are not taken as
+        independent, a null is a cluster of its own. Their labels are drawn together: see the notes.
+    method : str or list of str, default "resampling"
+        - ``"resampling"``: draws labels from the scores, any measure (`statistic`)
+        - ``"spiegelhalter"``: is the Brier score what right scores give; two-sided
+        - ``"hosmer_lemeshow"``: counts in groups of like scores; of several classes that of Fagerland, Hosmer, Bofin
+        - ``"ecce"``, ``"ks"``: range, and largest value, of the cumulative differences of label and score
+        - ``"cox"``: likelihood ratios of intercept 0 and slope 1: jointly, intercept at slope 1, slope
+        - ``"gap"``: is the rate the mean score; two-sided
+        - ``"corp"``: CORP's miscalibration, by drawing labels
+        - ``"kernel"``: squared kernel calibration error, of any number of classes (`kernel_law`)
+    statistic : str, default "ece"
+        The measure of the test by resampling: any that `calframe.metrics` knows and that depends on the labels.
+    bins : int, list of float or "auto", optional
+        Bins of `statistic`, by default 15; groups of Hosmer and Lemeshow, by default 10.
+    strategy : {"uniform", "quantile"}, optional
+        How they are placed: bins by equal width, groups between quantiles, if nothing is said.
+    closed : {"left", "right"}, default "left"
+        The side of a bin of `statistic` that belongs to it; groups are closed on the right.
+    df : {"external", "internal"}, default "external"
+        Degrees of freedom of Hosmer and Lemeshow: the number of groups, for scores of a model fitted on other rows; or
+        two less, for the rows it was fitted on. The latter rejects right scores in 8 to 19 % of cases.
+    alternative : {"greater", "less", "two-sided"}, optional
+        Which values of `statistic` are evidence. By default errors of calibration "greater", auc and accuracy "less",
+        all else "two-sided": the Brier score of an under-confident model is smaller than that of right scores.
+    kernel_law : {"resampled", "asymptotic", "block", "distribution_free"}, default "resampled"
+        Law of the kernel test: see the notes.
+    n_resamples : int, default 1000
+        Draws, where labels are drawn.
+    inequality : {">=", ">"}, default ">="
+        ``p = (1 + #{T* >= T}) / (1 + n_resamples)``, or the plain share ``#{T* > T} / n_resamples``, which can be 0.
+    rng : int, numpy.random.Generator or None, default 0
+        Their seed; None for fresh entropy.
+    correction : str, default "holm"
+        ``"holm"`` and ``"bonferroni"`` hold the chance of one false rejection among all segments and models,
+        ``"benjamini_hochberg"`` and (whatever the dependence) ``"benjamini_yekutieli"`` the expected share of false
+        ones, ``"max"`` (resampling only) does as Holm by drawing the largest standardised statistic of all segments
+        together; ``"none"`` adjusts nothing.
+    alpha : float, default 0.05
+        The level of ``reject``.
+    smoother, floor, clip
+        As in `calframe.metrics`.
+    progress : callable, optional
+        Told, after each lot of draws, which share of the work that was.
+
+    Returns
+    -------
+    TestResult
+        With ``.table`` and ``.to_dict()``.
+
+    Raises
+    ------
+    CalframeError
+        If columns, labels, scores or arguments are not what they must be; also where a method cannot take weights.
+
+    Notes
+    -----
+    Positives of equal scores are Binomial under the hypothesis; those of a bin are drawn as the Binomial with their
+    mean and variance. So resampling costs cells, not rows. Brier score, log loss and gap have a normal law with known
+    moments. With weights a drawn label counts with its weight, and the statistic of each draw is weighted, too.
+
+    A law for many rows is not taken at its word. Where it is doubtful (one row moves the sum by more than a fifth of
+    its standard deviation; the variance of Hosmer and Lemeshow's statistic exceeds that of its law by 12 %; fewer than
+    40 rows of a class are expected), and the p-value below 0.1, labels are drawn, or the p-value is worked out exactly
+    ("gap"), and ``law`` says so. Where the draws say less than 0.005, too, ``pvalue`` stays what the law says, but
+    nothing is rejected that is not by the p-values of the draws, adjusted. With fewer than 25 rows such a p-value
+    decides nothing, and ``reject`` is null; drawing (``"resampling"``, ``"corp"``, ``"kernel"``) holds its level for
+    any number.
+
+    Clusters: two rows of one share the luck of their labels with a chance that is estimated from the residuals of all
+    such pairs of the segment, 1 for copies of a row and 0 on average for independent rows. Labels are drawn so, row by
+    row; Brier score, log loss and gap keep their normal law, with that variance, where no cluster moves the sum by more
+    than a fifth of its standard deviation. So 20 copies of each row give the p-value of one.
+
+    Kernel: of up to 2,000 rows all pairs count, ``"resampled"`` by drawing labels, ``"asymptotic"`` by a bootstrap of
+    the limit law; of more, and with ``"block"``, the normal law of pairs; ``"distribution_free"`` is a bound that
+    rarely rejects.
+
+    References
+    ----------
+    Silva Filho, T., Song, H., Perello-Nieto, M., Santos-Rodriguez, R., Kull, M. and Flach, P. (2023). Classifier
+    calibration: a survey on how to assess and improve predicted class probabilities. Machine Learning 112, 3211-3260.
+    https://doi.org/10.1007/s10994-023-06336-7
+
+    Phipson, B. and Smyth, G. K. (2010). Permutation P-values should never be zero. Statistical Applications in Genetics
+    and Molecular Biology 9(1), 39. https://doi.org/10.2202/1544-6115.1585
+
+    Westfall, P. H. and Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.
+
+    Examples
+    --------
+    Fifty rows of score 0.01 that are all positive: no draw comes as far.
+
+    >>> import polars as pl
+    >>> import calframe
+    >>> rows = pl.DataFrame({"y": [1] * 50, "p": [0.01] * 50})
+    >>> found = calframe.test(rows, label="y", score="p", n_resamples=99)
+    >>> found
+    <TestResult: resampling, 1 of 1 rejected at 0.05; .table>
+    >>> found.table["pvalue"].to_list()
+    [0.01]
+    """
+    methods = _methods(method)
+    metric = _metric(
+        statistic,
+        roles := Roles.from_arguments(
+            label=label,
+            score=score,
+            by=by,
+            weight=weight,
+            positive=positive,
+            link=link,
+            invalid=invalid,
+            weight_kind=weight_kind,
+            classes=classes,
+            cluster=cluster,
+        ),
+    )
+    _check_options(df, alternative, kernel_law, inequality, correction, alpha, n_resamples)
+    check_floor(floor)
+    check_clip(clip)
+    check_smoother(smoother)
+    _check_max(correction, methods)
+    plan = Plan(
+        methods=methods,
+        metric=metric,
+        options=Options(smoother=smoother, floor=floor, clip=clip),
+        choice=BinChoice.from_arguments(15 if bins is None else bins, strategy=strategy or "uniform", closed=closed),
+        groups=_groups(bins, strategy, methods),
+        df=df,
+        kernel_law=kernel_law,
+        side=alternative,
+        n_resamples=int(n_resamples),
+        seed=seed_of(rng),
+        inequality=inequality,
+        keep=correction == "max",
+        progress=progress,
+    )
+    table = open_table(data, roles, reserved=reserved_names() | _RESERVED, view=view_of(roles, None))
+    groups, found = found_by(table, plan, engine=engine)
+    warn_empty_categories(table, groups)
+    return TestResult(
+        table=_table(table, groups, found, plan, correction, alpha),
+        by=roles.by,
+        methods=methods,
+        statistic=metric.name,
+        alternative=alternative or side_of(metric),
+        correction=correction,
+        alpha=alpha,
+        n_resamples=plan.n_resamples,
+        roles=roles.convention(),
+    )
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # an imported one is no test of pytest's
+
+
+def _methods(method: Any) -> tuple[str, ...]:
+    asked = (method,) if isinstance(method, str) else tuple(method)
+    if not asked:
+        msg = f"method= is empty; name at least one of {', '.join(map(repr, METHODS))}."
+        raise ArgumentError(msg)
+    for one in asked:
+        check_choice("method", one, METHODS)
+    return tuple(dict.fromkeys(asked))
+
+
+def _metric(statistic: Any, roles: Roles) -> Metric:
+    """Return the measure of the test by resampling, or raise if labels do not move it."""
+    several = roles.multiclass
+    name = "classwise_ece" if several and statistic == "ece" else statistic
+    metric = chosen_metrics([name], several_classes=several, posterior=False)[0]
+    if not uses_label(metric):
+        msg = f"statistic={name!r} does not depend on the labels, so there is nothing to test; take another measure."
+        raise ArgumentError(msg)
+    return metric
+
+
+def _check_options(
+    df: Any, alternative: Any, kernel_law: Any, inequality: Any, correction: Any, alpha: Any, n_resamples: Any
+) -> None:
+    check_choice("df", df, get_args(Df))
+    if alternative is not None:
+        check_choice("alternative", alternative, get_args(Side))
+    check_choice("kernel_law", kernel_law, get_args(KernelLaw))
+    check_choice("inequality", inequality, get_args(Inequality))
+    check_choice("correction", correction, get_args(Correction))
+    check_resamples(n_resamples)
+    if not (is_real(alpha) and 0.0 < alpha < 1.0):
+        msg = f"alpha must lie between 0 and 1, for example 0.05; got {alpha!r}."
+        raise ArgumentError(msg)
+
+
+def _check_max(correction: Correction, methods: tuple[str, ...]) -> None:
+    drawn = [one for one in methods if one not in ("resampling", "corp")]
+    if correction == "max" and drawn:
+        msg = f"correction='max' draws the largest statistic, which method={drawn[0]!r} has not; take 'holm'."
+        raise ArgumentError(msg)
+
+
+def _groups(bins: Any, strategy: Any, methods: tuple[str, ...]) -> BinChoice:
+    """Return the groups of Hosmer and Lemeshow; edges and equal width where they are asked for."""
+    if "hosmer_lemeshow" not in methods or bins is None:
+        return BinChoice.from_arguments(10, strategy=strategy or "quantile", closed="right")
+    edges = not isinstance(bins, int | np.integer | str)
+    return BinChoice.from_arguments(bins, strategy=strategy or ("uniform" if edges else "quantile"), closed="right")
+
+
+def _table(table: Table, groups: Groups, found: Results, plan: Plan, correction: Correction, alpha: float) -> Any:
+    """Return one row per segment, method and hypothesis, in the user's library."""
+    several = len(found)
+    segment = np.repeat(np.arange(len(groups)), several)
+    names = list(found) * len(groups)
+
+    def woven(values: Sequence[Any]) -> Any:
+        return np.column_stack([np.asarray(one) for one in values]).ravel()
+
+    adjusted_values = woven([_adjusted(name, one, correction, plan, alpha) for (name, _), one in found.items()])
+    columns: dict[str, Column] = {
+        "method": [name for name, _ in names],
+        "hypothesis": [hypothesis for _, hypothesis in names],
+        **{name: np.asarray(counts)[segment] for name, counts in count_columns(table, groups).items()},
+        "n_groups": woven([one.groups for one in found.values()]),
+        "statistic": woven([one.statistic for one in found.values()]),
+        "df": woven([one.df for one in found.values()]),
+        "pvalue": woven([one.pvalue for one in found.values()]),
+        "pvalue_se": woven([one.pvalue_se for one in found.values()]),
+        "law": list(woven([one.law for one in found.values()])),
+        "pvalue_adjusted": adjusted_values,
+        "note": list(woven([one.note for one in found.values()])),
+    }
+    frame = closed_frame(table, groups, columns, segment=segment).to_native()
+    sure = woven([one.decides for one in found.values()])
+    decided = [bool(value <= alpha) if known else None for value, known in zip(adjusted_values, sure, strict=True)]
+    return flagged(frame, "reject", decided, before="note")
+
+
+def _adjusted(method: str, found: Found, correction: Correction, plan: Plan, alpha: float) -> Floats:
+    if correction == "max":
+        return adjusted_by_largest(found, side=plan.null(method, plan.drawing(method)).side)
+    plain: PlainCorrection = correction
+    sure = adjusted(found.least, plain)
+    return np.where(sure <= alpha, np.minimum(adjusted(found.pvalue, plain), sure), sure)

@@ -1,0 +1,248 @@
+"""Measures under right scores: labels drawn anew at the cost of cells, and what a measure makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import polars as pl
+
+from calframe._kernels import _special as special
+from calframe._kernels._binned import chunk_bounds, run_starts, segment_sum, sizes_of
+from calframe._kernels._null import CellLaw, cell_law
+from calframe._kernels._tally import Tally
+from calframe._kernels._vectors import Vectors
+from calframe._registry import Cells, Metric, Options, Row, Scored, Tallied, Term
+from calframe._terms import TERMS
+from calframe._testing._clusters import Clustered, clustered, clustered_sum
+from calframe._testing._draws import MOST, Counted, Drawing, Side, drawn_statistics, positives
+from calframe._testing._found import FEW_ROWS, Found
+from calframe._testing._sums import Factor, brier_factor, gap_factor, log_loss_factor, of_sum, sum_ratio
+from calframe._typing import Floats, Ints
+
+_OF_BINS = ("ece", "mce", "rmsce", "ace", "ece_debiased", "ece_sweep", "reliability", "reliability_corrected")
+_OF_SCORES = ("smece", "ecce_r", "ecce_mad", "ici", "e50", "e90", "emax", "mcb", "mcb_log")
+_OF_CLASSES = ("confidence_ece", "confidence_mce", "classwise_ece", "classwise_mce", "toplabel_ece", "full_ece", "skce")
+UPWARD = frozenset({*_OF_BINS, *_OF_SCORES, *_OF_CLASSES, "calibration_loss", "calibration_loss_log"})
+DOWNWARD = frozenset({"auc", "accuracy"})
+WITHOUT_LABEL = frozenset({"w2", "wp", "variance", "w2_variance", "centred", "centred_square", "centred_cube"}) | {
+    "centred_fourth"
+}
+CLOSED: Mapping[str, Factor] = {"brier": brier_factor, "log_loss": log_loss_factor, "gap": gap_factor}
+BIN_TERMS = ("wp", "wy", "w2", "variance", "w2_variance")
+
+Draws: TypeAlias = Iterator[tuple[slice, Floats]]
+
+
+def side_of(metric: Metric) -> Side:
+    """Return which values of a measure are evidence against the scores.
+
+    Errors of calibration only grow where scores are wrong, auc and accuracy fall; all else may do either: the Brier
+    score of an under-confident model lies below that of right scores.
+    """
+    if metric.name in UPWARD:
+        return "greater"
+    if metric.name in DOWNWARD:
+        return "less"
+    if metric.own_terms and metric.direction in ("lower", "higher"):
+        return "greater" if metric.direction == "lower" else "less"
+    return "two-sided"
+
+
+def uses_label(metric: Metric) -> bool:
+    """Return whether a measure depends on what happened; sums that do not are the same in every draw."""
+    return metric.reads not in ("sums", "bins") or not set(metric.terms) <= WITHOUT_LABEL
+
+
+def by_bins(metric: Metric) -> bool:
+    """Return whether the positives of bins are all that a measure takes of the labels."""
+    return metric.reads == "bins" and set(metric.terms) <= WITHOUT_LABEL | {"wy"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Null:
+    """How a measure is held against right scores.
+
+    Attributes
+    ----------
+    metric : Metric
+        The measure.
+    options : Options
+        What the user has set about it.
+    side : {"greater", "less", "two-sided"}
+        Which values are evidence.
+    drawing : Drawing
+        How labels are drawn.
+    keep : bool
+        Whether draws are kept, for a correction over segments.
+    """
+
+    metric: Metric
+    options: Options
+    side: Side
+    drawing: Drawing
+    keep: bool = False
+
+    def of_bins(self, cells: Cells) -> Found:
+        """Return what drawing the positives of bins says; sums of `BIN_TERMS` are there."""
+        sums = {name: cells.sums[name] for name in ("w", *BIN_TERMS)}
+        law = cell_law(sums["w"], sums["wp"], sums["variance"], sums["w2_variance"])
+        seen = self.metric.value(replace(cells, options=self.options))
+        return self._counted(seen, self._bin_draws(cells, law))
+
+    def of_tally(self, tally: Tally, bins: Callable[[Tally], Ints], *, is_logit: bool = False) -> Found:
+        """Return what drawing the positives of distinct scores says.
+
+        Parameters
+        ----------
+        tally : Tally
+            Distinct scores, or their logits.
+        bins : callable
+            From a tally to the bin of each cell.
+        is_logit : bool
+            Whether the tally is of logits.
+        """
+        chance = special.expit(tally.score) if is_logit else None
+        statistic = self.statistic(bins, is_logit=is_logit)
+        if self.is_closed:
+            return self._closed(tally, statistic)
+        return self._counted(statistic(tally), drawn_statistics(tally, statistic, self.drawing, chance=chance))
+
+    def of_vectors(self, sample: Scored) -> Found:
+        """Return what drawing the classes of rows says."""
+        return self._counted(self.metric.value(sample), self._class_draws(sample))
+
+    def _closed(self, tally: Tally, statistic: Callable[[Tally], Floats]) -> Found:
+        """Return what the moments of a sum over rows say, and drawing where its law is not normal."""
+        found = of_sum(tally, CLOSED[self.metric.name], replace(self.drawing, done=None))
+        seen = statistic(tally)
+        few = tally.total(tally.rows) < FEW_ROWS
+        if few.any():
+            part = tally.only(few)
+            drawing = self.drawing.part(float(few.mean()))
+            exact = self._counted(statistic(part), drawn_statistics(part, statistic, drawing))
+            for name in ("pvalue", "pvalue_se", "least", "law", "note", "df"):
+                getattr(found, name)[few] = getattr(exact, name)
+        return replace(found, statistic=np.where(np.isnan(found.statistic) & ~few, np.nan, seen))
+
+    def _counted(self, seen: Floats, draws: Draws) -> Found:
+        counted = Counted.of(seen, self.drawing)
+        kept = np.full((self.drawing.n_resamples, len(seen)), np.nan) if self.keep else None
+        row = dict.fromkeys(range(len(seen)), 0)
+        for here, drawn in draws:
+            counted.add(here, drawn)
+            if kept is not None:
+                begin = row[here.start]
+                kept[begin : begin + len(drawn), here] = drawn
+                row[here.start] = begin + len(drawn)
+        found = Found.of_draws(seen, *counted.pvalues(self.side))
+        return found if kept is None else replace(found, draws=kept)
+
+    def _bin_draws(self, cells: Cells, law: CellLaw) -> Draws:
+        """Give the measure of drawn bins, some segments and draws at a time."""
+        many = self.drawing.n_resamples
+        sizes = sizes_of(cells.starts, len(cells.sums["w"]))
+        for first, last in chunk_bounds(cells.starts, len(cells.sums["w"]), max(MOST // many, 1)):
+            begin, end = int(cells.starts[first]), int(cells.starts[last - 1] + sizes[last - 1])
+            sums = {name: values[begin:end] for name, values in cells.sums.items()}
+            part = CellLaw(**{name: getattr(law, name)[begin:end] for name in CellLaw.__slots__})
+            starts, width = cells.starts[first:last] - begin, end - begin
+            at_once = max(min(MOST // width, many), 1)
+            for done in range(0, many, at_once):
+                lot = min(at_once, many - done)
+                drawn = positives(part, sums["w"], lot, self.drawing.rng).ravel()
+                tiled = {name: np.tile(values, lot) for name, values in sums.items() if name != "wy"}
+                sample = Cells(
+                    starts=(starts + width * np.arange(lot)[:, None]).ravel(),
+                    sums=tiled | {"wy": drawn},
+                    options=self.options,
+                )
+                yield slice(first, last), self.metric.value(sample).reshape(lot, last - first)
+                if self.drawing.done is not None:
+                    self.drawing.done(lot * width / (len(cells.sums["w"]) * many))
+
+    def _class_draws(self, sample: Scored) -> Draws:
+        """Give the measure of vectors whose classes are drawn from them, draw by draw."""
+        vectors = sample.vectors
+        ends = np.cumsum(vectors.scores, axis=1)
+        for _ in range(self.drawing.n_resamples):
+            point = self.drawing.rng.random(len(vectors.label)) * ends[:, -1]
+            label = np.minimum((ends <= point[:, None]).sum(axis=1), vectors.classes - 1)
+            drawn: Vectors = replace(vectors, label=label.astype(np.int64))
+            yield slice(0, len(vectors)), self.metric.value(replace(sample, vectors=drawn))[None, :]
+            if self.drawing.done is not None:
+                self.drawing.done(1.0 / self.drawing.n_resamples)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the measure is a sum over rows whose moments are known."""
+        plain = self.side == "two-sided" and self.options.clip is None and not self.keep
+        return plain and self.metric.name in CLOSED
+
+    def of_clusters(self, rows: Clustered, bins: Callable[[Tally], Ints]) -> Found:
+        """Return what drawing labels cluster by cluster says."""
+        statistic = self.statistic(bins)
+        if not self.is_closed:
+            return clustered(rows, statistic, side=self.side, drawing=self.drawing)
+        factor = CLOSED[self.metric.name]
+        found = clustered_sum(rows, factor, partial(sum_ratio, factor=factor), self.drawing)
+        return replace(found, statistic=np.where(np.isnan(found.pvalue), np.nan, statistic(rows.tally)))
+
+    def statistic(self, bins: Callable[[Tally], Ints], *, is_logit: bool = False) -> Callable[[Tally], Floats]:
+        """Return the measure as a function of a tally."""
+        if self.metric.reads in ("tally", "ranks"):
+            return lambda part: self.metric.value(Tallied(tally=part, is_logit=is_logit, options=self.options))
+        return lambda part: self.metric.value(
+            replace(_cells_of(part, self.metric, bins(part), clip=self.options.clip), options=self.options)
+        )
+
+
+def term_values(metric: Metric, score: Floats, *, clip: float | None) -> dict[str, tuple[Floats, Floats, int]]:
+    """Return the row terms of a measure at scores: without and with the event, and the power of the weight in them."""
+    rows = pl.DataFrame({"p": np.tile(score, 2), "y": np.repeat([0.0, 1.0], len(score))})
+    known: Mapping[str, Term] = {**TERMS, **metric.own_terms}
+    found = {}
+    for name in metric.terms:
+        once, twice = (_evaluated(known[name], rows, weight=weight, clip=clip) for weight in (1.0, 2.0))
+        there = np.flatnonzero(once)
+        power = round(float(np.log2(twice[there[0]] / once[there[0]]))) if len(there) else 1
+        found[name] = (once[: len(score)], once[len(score) :], power)
+    return found
+
+
+def _evaluated(term: Term, rows: pl.DataFrame, *, weight: float, clip: float | None) -> Floats:
+    score, label = nw.col("p"), nw.col("y")
+    bounded = score if clip is None else score.clip(clip, 1.0 - clip)
+    chance = nw.when(label == 1.0).then(bounded).otherwise(1.0 - bounded)
+    possible = chance > 0.0
+    row = Row(
+        used=score * 0.0 + 1.0,
+        score=score,
+        label=label,
+        chance=chance,
+        possible=possible,
+        surprise=nw.when(possible).then(chance).otherwise(1.0).log() * -1.0,
+        weight=score * 0.0 + weight,
+        frequency=False,
+    )
+    values = nw.from_native(rows).select(term(row).cast(nw.Float64).alias("t")).get_column("t").to_numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def _cells_of(tally: Tally, metric: Metric, bins: Ints, *, clip: float | None) -> Cells:
+    """Return the sums over bins that a measure reads, from distinct scores."""
+    first = run_starts(bins, tally.starts)
+    amounts = (
+        (tally.rows, tally.rows * tally.positive / tally.weight),
+        (tally.weight, tally.positive),
+        (tally.squared, tally.squared_positive),
+    )
+    sums = {"n": segment_sum(tally.rows, first), "w": segment_sum(tally.weight, first)}
+    for name, (without, event, power) in term_values(metric, tally.score, clip=clip).items():
+        total, positive = amounts[power]
+        sums[name] = segment_sum(without * (total - positive) + event * positive, first)
+    return Cells(starts=np.searchsorted(first, tally.starts), sums=sums)

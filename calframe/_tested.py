@@ -1,0 +1,257 @@
+"""The run of tests over the segments of a table: each reads what it needs, bins, scores, vectors or clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from functools import partial
+from itertools import product
+from typing import Any, Literal, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calframe._cells import Groups, cells_plan, read_groups
+from calframe._hypotheses import Plan, check_plan
+from calframe._kernels._binned import segment_sum
+from calframe._kernels._equal_mass import equal_mass
+from calframe._kernels._tally import Tally
+from calframe._kernels._vectors import Vectors
+from calframe._nulls import BIN_TERMS, by_bins
+from calframe._reading import by_width, read_clusters, read_matrix, read_rows, read_tallies
+from calframe._registry import Cells, Scored
+from calframe._table import Table
+from calframe._testing._clusters import Clustered, clustered, clustered_sum
+from calframe._testing._draws import Drawing, Statistic
+from calframe._testing._found import Found
+from calframe._testing._groups import Groups as TestGroups
+from calframe._testing._groups import hosmer_lemeshow
+from calframe._testing._kernel import kernel
+from calframe._testing._multinomial import multinomial_hosmer_lemeshow
+from calframe._testing._regressions import HYPOTHESES, cox, likelihood_ratios
+from calframe._testing._sums import Factor, brier_factor, gap, gap_factor, spiegelhalter, sum_ratio
+from calframe._testing._walk import kolmogorov_smirnov, kuiper, largest_ratio, range_ratio
+from calframe._typing import Floats, Ints
+
+Read: TypeAlias = Literal["bins", "scores", "logits", "vectors"]
+Results: TypeAlias = dict[tuple[str, str], Found]
+
+CALIBRATED = "calibrated"
+_NO_ROWS = "no usable rows"
+
+
+def found_by(table: Table, plan: Plan, *, engine: Any) -> tuple[Groups, Results]:
+    """Run tests on every segment of a table."""
+    check_plan(table, plan)
+    rows = read_rows(table, engine=engine)
+    return _clustered(table, rows, plan) if table.cluster is not None else _independent(table, rows, plan)
+
+
+def _clustered(table: Table, rows: nw.LazyFrame[Any], plan: Plan) -> tuple[Groups, Results]:
+    groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
+    gathered = _Gathered(segments=len(groups))
+    drawings = {method: plan.drawing(method) for method in plan.methods}
+    for narrow, some in by_width(table, rows):
+        segments, clusters = read_clusters(table, some, groups)
+        here = plan.of_width(narrow=narrow)
+        for method in plan.methods if len(segments) else ():
+            drawing = drawings[method].part(_share(groups, segments))
+            gathered.put(method, segments, _of_clusters(method, clusters, here, drawing))
+    return groups, gathered.results(plan.methods)
+
+
+def _independent(table: Table, rows: nw.LazyFrame[Any], plan: Plan) -> tuple[Groups, Results]:
+    reads = {method: _reads(method, plan, table) for method in plan.methods}
+    fixed = plan.choice.fixed if "bins" in reads.values() else None
+    terms = () if fixed is None else BIN_TERMS
+    groups = read_groups(table, table.collect(cells_plan(table, terms, bins=fixed, rows=rows)), terms)
+    gathered = _Gathered(segments=len(groups))
+    drawings = {method: plan.drawing(method) for method in plan.methods}
+    if fixed is not None:
+        _of_bins(gathered, groups, plan, drawings["resampling"])
+    for is_logit, (narrow, some) in product((False, True), by_width(table, rows)):
+        methods = [method for method in plan.methods if reads[method] == ("logits" if is_logit else "scores")]
+        here = plan.of_width(narrow=narrow)
+        for segments, tally in read_tallies(table, some, groups, by_logit=is_logit) if methods else ():
+            for method in methods:
+                drawing = drawings[method].part(_share(groups, segments))
+                found = _of_tally(method, _counted(table, tally), here, drawing, is_logit=is_logit)
+                gathered.put(method, segments, found)
+    methods = [method for method in plan.methods if reads[method] == "vectors"]
+    for segments, sample in _samples(table, rows, groups, plan) if methods else ():
+        for method in methods:
+            drawing = drawings[method].part(_share(groups, segments))
+            gathered.put(method, segments, _of_vectors(method, sample, plan, drawing))
+    return groups, gathered.results(plan.methods)
+
+
+def _share(groups: Groups, segments: Ints) -> float:
+    """Return which share of all rows some segments hold."""
+    return float(groups.n[segments].sum() / groups.n.sum())
+
+
+def _reads(method: str, plan: Plan, table: Table) -> Read:
+    """Return what a method reads: sums over bins, distinct scores or logits, or whole vectors."""
+    if table.view == "vectors" or method == "kernel":
+        return "vectors"
+    if method != "resampling":
+        return "scores"
+    if plan.metric.reads == "vectors":
+        return "vectors"
+    if plan.choice.fixed is not None and by_bins(plan.metric):
+        return "bins"
+    return "logits" if plan.metric.reads == "ranks" and table.has_logits else "scores"
+
+
+def _samples(table: Table, rows: nw.LazyFrame[Any], groups: Groups, plan: Plan) -> Iterator[tuple[Ints, Scored]]:
+    """Give the vectors of a table, those of float64 and those of float32 scores, and the numbers of their segments."""
+    fixed = plan.choice.fixed
+    for narrow, some in by_width(table, rows):
+        matrix = read_matrix(table, some, groups)
+        if len(matrix.segments):
+            yield (
+                matrix.segments,
+                Scored(
+                    vectors=_each(matrix.vectors) if _is_counted(table) else matrix.vectors,
+                    bin_of=plan.choice.finder(narrow=narrow),
+                    n_bins=0 if fixed is None else fixed.count,
+                    quantiles=plan.choice.quantiles,
+                    options=plan.options,
+                ),
+            )
+
+
+class _Gathered:
+    """Results of segments that come in parts."""
+
+    def __init__(self, *, segments: int) -> None:
+        self._segments = segments
+        self._parts: dict[tuple[str, str], list[tuple[Ints, Found]]] = {}
+
+    def put(self, method: str, segments: Ints, found: Mapping[str, Found]) -> None:
+        """Keep what a method says of some segments."""
+        for hypothesis, one in found.items():
+            self._parts.setdefault((method, hypothesis), []).append((segments, one))
+
+    def results(self, methods: tuple[str, ...]) -> Results:
+        """Return what each test says of all segments, in the order asked."""
+        asked = [(method, one) for method in methods for one in (HYPOTHESES if method == "cox" else (CALIBRATED,))]
+        return {key: self._whole(self._parts.get(key, [])) for key in asked}
+
+    def _whole(self, parts: list[tuple[Ints, Found]]) -> Found:
+        nothing = np.full(self._segments, np.nan)
+        whole = Found.of_law(nothing.copy(), nothing.copy(), "").noted(
+            np.ones(self._segments, dtype=np.bool_), _NO_ROWS
+        )
+        draws = [one.draws for _, one in parts if one.draws is not None]
+        kept = np.full((len(draws[0]), self._segments), np.nan) if draws else None
+        for segments, one in parts:
+            for field in fields(Found):
+                if field.name != "draws":
+                    getattr(whole, field.name)[segments] = getattr(one, field.name)
+            if kept is not None and one.draws is not None:
+                kept[:, segments] = one.draws
+        return replace(whole, draws=kept)
+
+
+def _of_bins(gathered: _Gathered, groups: Groups, plan: Plan, drawing: Drawing) -> None:
+    weight = groups.cells.sums["w"]
+    used = np.flatnonzero(segment_sum(weight, groups.cells.starts) > 0.0)
+    keep = weight > 0.0
+    if len(used):
+        before = np.concatenate([[0], np.cumsum(keep)])
+        sums = {name: values[keep] for name, values in groups.cells.sums.items()}
+        cells = Cells(starts=before[groups.cells.starts[used]], sums=sums)
+        gathered.put("resampling", used, {CALIBRATED: plan.null("resampling", drawing).of_bins(cells)})
+
+
+def _counted(table: Table, tally: Tally) -> Tally:
+    """Return a tally whose rows are counted as often as their weights say, where these are numbers of rows."""
+    return replace(tally, rows=tally.weight) if _is_counted(table) else tally
+
+
+def _is_counted(table: Table) -> bool:
+    return table.weighted and table.roles.weight_kind == "frequency"
+
+
+def _each(vectors: Vectors) -> Vectors:
+    """Return rows as often as their weights say: their classes are drawn one by one."""
+    times = vectors.weight.astype(np.int64)
+    row = np.repeat(np.arange(len(times)), times)
+    one = np.ones(len(row))
+    return replace(
+        vectors,
+        starts=(np.cumsum(times) - times)[vectors.starts],
+        scores=np.asfortranarray(vectors.scores[row]),
+        label=vectors.label[row],
+        weight=one,
+        squared=one,
+    )
+
+
+def _of_tally(method: str, tally: Tally, plan: Plan, drawing: Drawing, *, is_logit: bool) -> dict[str, Found]:
+    if method == "cox":
+        return cox(tally, drawing, floor=plan.options.floor)
+    if method == "hosmer_lemeshow":
+        asked = plan.groups.fixed.count if plan.groups.fixed is not None else plan.groups.quantiles
+        return {CALIBRATED: hosmer_lemeshow(tally, plan.groups_of, df=plan.df, asked=asked, drawing=drawing)}
+    if method in _PLAIN:
+        return {CALIBRATED: _PLAIN[method](tally, drawing)}
+    null = plan.null(method, drawing)
+    if by_bins(null.metric):
+        return {CALIBRATED: null.of_bins(_mass_cells(tally, plan.choice.quantiles))}
+    return {CALIBRATED: null.of_tally(tally, plan.bins_of, is_logit=is_logit)}
+
+
+_PLAIN: Mapping[str, Callable[[Tally, Drawing], Found]] = {
+    "spiegelhalter": spiegelhalter,
+    "gap": gap,
+    "ecce": kuiper,
+    "ks": kolmogorov_smirnov,
+}
+
+
+def _of_clusters(method: str, rows: Clustered, plan: Plan, drawing: Drawing) -> dict[str, Found]:
+    if method in _SUMS:
+        factor = _SUMS[method]
+        return {CALIBRATED: clustered_sum(rows, factor, partial(sum_ratio, factor=factor), drawing)}
+    if method in ("ecce", "ks"):
+        ratio = range_ratio if method == "ecce" else largest_ratio
+        return {CALIBRATED: clustered(rows, ratio, side="greater", drawing=drawing)}
+    if method == "cox":
+        return {
+            name: clustered(rows, _ratio_at(place, plan.options.floor), side="greater", drawing=drawing)
+            for place, name in enumerate(HYPOTHESES)
+        }
+    if method == "hosmer_lemeshow":
+        found = clustered(rows, lambda tally: _group_sums(tally, plan).statistic(), side="greater", drawing=drawing)
+        return {CALIBRATED: replace(found, groups=_group_sums(rows.tally, plan).counts().astype(np.float64))}
+    return {CALIBRATED: plan.null(method, drawing).of_clusters(rows, plan.bins_of)}
+
+
+def _group_sums(tally: Tally, plan: Plan) -> TestGroups:
+    return TestGroups.of(tally, plan.groups_of(tally))
+
+
+def _ratio_at(place: int, floor: float) -> Statistic:
+    def ratio(tally: Tally) -> Floats:
+        return np.asarray(likelihood_ratios(tally, floor)[place], dtype=np.float64)
+
+    return ratio
+
+
+_SUMS: Mapping[str, Factor] = {"spiegelhalter": brier_factor, "gap": gap_factor}
+
+
+def _mass_cells(tally: Tally, quantiles: int | None) -> Cells:
+    bins = equal_mass(tally, quantiles)
+    return Cells(starts=bins.starts, sums=bins.sums)
+
+
+def _of_vectors(method: str, sample: Scored, plan: Plan, drawing: Drawing) -> dict[str, Found]:
+    if method == "kernel":
+        return {CALIBRATED: kernel(sample.vectors, law=plan.kernel_law, drawing=drawing)}
+    if method == "hosmer_lemeshow":
+        count = plan.groups.quantiles or 10
+        return {CALIBRATED: multinomial_hosmer_lemeshow(sample.vectors, count=count, df=plan.df, drawing=drawing)}
+    return {CALIBRATED: plan.null(method, drawing).of_vectors(sample)}

@@ -1,0 +1,213 @@
+"""Rows that are not independent: labels drawn cluster by cluster, and the variance of sums over clusters.
+
+Two rows of a cluster share the luck of their labels with a chance rho: then both labels come from one uniform draw u,
+each positive where u lies below its score. So each row alone keeps the chance that its score says, copies of a row have
+rho = 1, and independent rows 0. rho is estimated from the residuals of the pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calframe._kernels import _special as special
+from calframe._kernels._binned import running_sum, segment_max, segment_sum, sizes_of, spread
+from calframe._kernels._tally import Tally
+from calframe._testing._draws import Counted, Drawing, Side, Statistic, repeated
+from calframe._testing._found import FEW_ROWS, Found
+from calframe._testing._sums import CERTAIN, Factor
+from calframe._typing import Bools, Floats, Ints
+
+_LOT = 1_000_000  # rows drawn at once
+_FAR = 0.2  # what one cluster may move a sum by, in standard deviations, for the normal law
+FEW_CLUSTERS = f"fewer than {FEW_ROWS} clusters: the p-value is that of a law for many, and decides nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Clustered:
+    """Rows in clusters, sorted by segment and score.
+
+    Attributes
+    ----------
+    tally : Tally
+        Their distinct scores.
+    cells : ndarray of int64
+        The first row of each cell of the tally.
+    score, label, weight : ndarray
+        The rows.
+    cluster : ndarray of int64
+        The cluster of each row, counted from 0 over all segments; a cluster lies in one segment.
+    first : ndarray of int64
+        The first cluster of each segment.
+    share : ndarray
+        Per segment, the chance rho that two rows of a cluster share their luck.
+    """
+
+    tally: Tally
+    cells: Ints
+    score: Floats
+    label: Floats
+    weight: Floats
+    cluster: Ints
+    first: Ints
+    share: Floats
+
+    @classmethod
+    def of(
+        cls, segment: Ints, cluster: Ints, score: Floats, label: Floats, weight: Floats, *, counts: bool
+    ) -> Clustered:
+        """Sort rows, and estimate what their clusters share.
+
+        Parameters
+        ----------
+        segment : ndarray of int64
+            The segment of each row, counted from 0; none is without rows.
+        cluster : ndarray of int64
+            The cluster of each row; rows of different segments are never in one.
+        score, label, weight : ndarray
+            The rows.
+        counts : bool
+            Whether weights are numbers of rows.
+        """
+        if counts:
+            each = np.repeat(np.arange(len(score)), weight.astype(np.int64))
+            segment, score, label, weight = segment[each], score[each], label[each], np.ones(len(each))
+            cluster = np.where(cluster[each] < 0, -1 - np.arange(len(each)), cluster[each])
+        order = np.lexsort((score, segment))
+        segment, cluster = segment[order], cluster[order]
+        score, label, weight = score[order], label[order], weight[order]
+        new = np.ones(len(score), dtype=np.bool_)
+        new[1:] = (np.diff(segment) != 0) | (np.diff(score) != 0)
+        cells = np.flatnonzero(new)
+        tally = _tally(segment, cells, score, label, weight, counts=counts)
+        pairs, number = np.unique(np.column_stack([segment, cluster]), axis=0, return_inverse=True)
+        place: Ints = np.asarray(number, dtype=np.int64).ravel()
+        first = np.searchsorted(pairs[:, 0], np.arange(len(tally)))
+        found = cls(
+            tally=tally,
+            cells=cells,
+            score=score,
+            label=label,
+            weight=weight,
+            cluster=place,
+            first=first,
+            share=np.zeros(len(tally)),
+        )
+        return replace(found, share=found.shared())
+
+    def clusters(self) -> Ints:
+        """Return the number of clusters of each segment."""
+        return np.diff(np.append(self.first, self.cluster.max() + 1))
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum of row values over each cluster."""
+        return np.bincount(self.cluster, weights=values).astype(np.float64)
+
+    def of_pairs(self, left: Floats, right: Floats) -> Floats:
+        """Return the sum of ``left_i right_j`` over ordered pairs of different rows of a cluster, by segment."""
+        both = self.sums(left) * self.sums(right) - self.sums(left * right)
+        return segment_sum(both, self.first)
+
+    def of_one_luck(self, times: Floats) -> Floats:
+        """Return ``sum t_i t_j (min(s_i, s_j) - s_i s_j)`` over the same pairs: the covariances if one draw decides."""
+        order = np.argsort(self.cluster, kind="stable")  # scores still ascend within a cluster
+        starts = np.searchsorted(self.cluster[order], np.arange(int(self.cluster.max(initial=-1)) + 1))
+        least, each = (times * self.score)[order], times[order]
+        after = spread(self.sums(times), starts, len(order)) - running_sum(each, starts)
+        lower = segment_sum(segment_sum(2.0 * least * after, starts), self.first)
+        return lower - self.of_pairs(times * self.score, times * self.score)
+
+    def shared(self) -> Floats:
+        """Return the share of luck, from the residuals of pairs of rows: 1 for copies, 0 on average for others.
+
+        The mean product of residuals in units of the mean of their squares, over that of labels that come from one
+        draw; between 0 and 1.
+        """
+        off, chance = self.label - self.score, self.score * (1.0 - self.score)
+        one = np.ones_like(off)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alike = self.of_pairs(off, off) / self.of_pairs(off * off, one)
+            scale = self.of_pairs(chance, one) / self.of_one_luck(one)
+        return np.clip(np.nan_to_num(alike * scale, nan=0.0, posinf=0.0), 0.0, 1.0)
+
+    def inflation(self, factor: Factor) -> tuple[Floats, Floats]:
+        """Return by how much clusters make a sum vary more, and the farthest that one of them moves it.
+
+        The variance of ``sum w c(s) (y - s)`` over that of independent rows, and the largest sum of ``w |c|`` of a
+        cluster in its standard deviations.
+        """
+        chance = self.score * (1.0 - self.score)
+        times = self.weight * np.where(chance > 0.0, factor(self.score), 0.0)
+        alone = segment_sum(self.sums(times * times * chance), self.first)
+        whole = alone + self.share * self.of_one_luck(times)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = segment_max(self.sums(np.abs(times)), self.first) / np.sqrt(whole)
+            return np.maximum(whole / alone, 1e-300), far
+
+    def drawn(self, statistic: Statistic, drawing: Drawing) -> Iterator[Floats]:
+        """Give a statistic of all segments under labels drawn cluster by cluster, one row a draw."""
+        rows, many = len(self.score), int(self.cluster.max(initial=-1)) + 1
+        together = np.sqrt(self.share)[self.tally.segment.repeat(sizes_of(self.cells, rows))]
+        at_once = max(_LOT // rows, 1)
+        for begin in range(0, drawing.n_resamples, at_once):
+            lot = min(at_once, drawing.n_resamples - begin)
+            luck = drawing.rng.random((lot, many))[:, self.cluster]
+            alone = drawing.rng.random((lot, rows)) >= together
+            luck = np.where(alone, drawing.rng.random((lot, rows)), luck)
+            hits = np.add.reduceat((luck < self.score) * self.weight, self.cells, axis=1)
+            yield statistic(repeated(self.tally, lot, hits.ravel())).reshape(lot, len(self.tally))
+            if drawing.done is not None:
+                drawing.done(lot / drawing.n_resamples)
+
+
+def clustered(rows: Clustered, statistic: Statistic, *, side: Side, drawing: Drawing) -> Found:
+    """Return what drawing labels cluster by cluster says of a statistic."""
+    seen = statistic(rows.tally)
+    counted = Counted.of(seen, drawing)
+    for drawn in rows.drawn(statistic, drawing):
+        counted.add(slice(None), drawn)
+    return Found.of_draws(seen, *counted.pvalues(side))
+
+
+def clustered_sum(rows: Clustered, factor: Factor, ratio: Statistic, drawing: Drawing) -> Found:
+    """Test a sum over rows whose clusters share their luck, two-sided, by the normal law or by drawing.
+
+    Parameters
+    ----------
+    rows : Clustered
+        The rows.
+    factor : callable
+        What a label is times, from its score.
+    ratio : callable
+        From a tally to the sum in standard deviations of independent rows.
+    drawing : Drawing
+        How labels are drawn.
+    """
+    inflation, far = rows.inflation(factor)
+    z = ratio(rows.tally) / np.sqrt(inflation)
+    found = Found.of_law(z, 2.0 * special.ndtr(-np.abs(z)), "normal").noted(np.isnan(z), CERTAIN)
+    few = (rows.clusters() < FEW_ROWS) & ~np.isnan(z)
+    found = replace(found, decides=found.decides & ~few).noted(few, FEW_CLUSTERS)
+
+    def redraw(where: Bools) -> tuple[Floats, Floats]:
+        drawn = clustered(rows, ratio, side="two-sided", drawing=drawing)
+        return drawn.pvalue[where], drawn.pvalue_se[where]
+
+    return found.settled(np.asarray(far > _FAR), redraw)
+
+
+def _tally(segment: Ints, cells: Ints, score: Floats, label: Floats, weight: Floats, *, counts: bool) -> Tally:
+    squared = weight if counts else weight * weight
+    total, positive = segment_sum(weight, cells), segment_sum(weight * label, cells)
+    same = counts or bool(np.all(weight == 1.0))
+    return Tally(
+        starts=np.searchsorted(segment[cells], np.arange(segment.max(initial=-1) + 1)),
+        score=score[cells],
+        rows=segment_sum(np.ones_like(weight), cells),
+        weight=total,
+        positive=positive,
+        squared=total if same else segment_sum(squared, cells),
+        squared_positive=positive if same else segment_sum(squared * label, cells),
+    )

@@ -1,0 +1,181 @@
+"""Hosmer and Lemeshow's test: observed and expected counts in groups of like scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from calframe._kernels import _special as special
+from calframe._kernels._binned import segment_sum, spread
+from calframe._kernels._tally import Tally
+from calframe._testing._draws import Drawing, resampled
+from calframe._testing._found import Found
+from calframe._typing import Bools, Floats, Ints
+
+Df: TypeAlias = Literal["external", "internal"]
+Grouping: TypeAlias = Callable[[Tally], Ints]
+
+_WIDER = 1.12  # by how much the variance of the statistic may exceed that of its chi-square law
+_SMALL, _LEAST, _SHARE = 5.0, 1.0, 0.2  # Cochran: no expected count below 1, a fifth of them below 5
+ONE_GROUP = "too few groups for a degree of freedom"
+SMALL_COUNTS = "small expected counts: the chi-square law is rough"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Groups:
+    """Groups of like scores in each segment.
+
+    Attributes
+    ----------
+    starts : ndarray of int64
+        The first group of each segment.
+    first : ndarray of int64
+        The first cell of each group.
+    rows, expected, observed : ndarray
+        Rows, the sum of scores, and the positives of each group.
+    variance, fourth : ndarray
+        Sums of ``s (1 - s)`` and of ``s (1 - s) (1 - 6 s (1 - s))``.
+    """
+
+    starts: Ints
+    first: Ints
+    rows: Floats
+    expected: Floats
+    observed: Floats
+    variance: Floats
+    fourth: Floats
+
+    @classmethod
+    def of(cls, tally: Tally, group: Ints) -> Groups:
+        """Return the groups of a tally, given the group of each cell, ascending within a segment."""
+        new = np.ones(len(group), dtype=np.bool_)
+        new[1:] = np.diff(group) != 0
+        new[tally.starts] = True
+        first = np.flatnonzero(new)
+        chance = tally.score * (1.0 - tally.score)
+        return cls(
+            starts=np.searchsorted(first, tally.starts),
+            first=first,
+            rows=segment_sum(tally.weight, first),
+            expected=segment_sum(tally.weight * tally.score, first),
+            observed=segment_sum(tally.positive, first),
+            variance=segment_sum(tally.weight * chance, first),
+            fourth=segment_sum(tally.weight * chance * (1.0 - 6.0 * chance), first),
+        )
+
+    def counts(self) -> Ints:
+        """Return the number of groups of each segment."""
+        return np.diff(np.append(self.starts, len(self.first)))
+
+    def statistic(self) -> Floats:
+        """Return ``sum (O - E)^2 / (E (1 - E / n))`` over the groups of each segment; a group of certain rows adds 0.
+
+        Infinite where what right scores say cannot happen did.
+        """
+        off = self.observed - self.expected
+        scale = self._scale()
+        room = 1e-12 * np.maximum(self.rows, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts = np.where(np.abs(off) <= room, 0.0, off**2 / scale)
+        parts = np.where((scale > 0.0) & (np.abs(off) <= room), off**2 / np.where(scale > 0.0, scale, 1.0), parts)
+        return segment_sum(np.asarray(parts, dtype=np.float64), self.starts)
+
+    def doubtful(self) -> Bools:
+        """Return where the statistic varies more than its chi-square law, as it does with few expected events."""
+        scale = self._scale()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wide = np.where(scale > 0.0, (2.0 * self.variance**2 + self.fourth) / scale**2, 0.0)
+        return np.asarray(segment_sum(wide, self.starts) > _WIDER * 2.0 * self.counts())
+
+    def small(self) -> Bools:
+        """Return where expected counts are small: one below 1, or more than a fifth below 5."""
+        least = np.minimum(self.expected, self.rows - self.expected)
+        low = segment_sum((least < _LEAST).astype(np.float64), self.starts)
+        some = segment_sum((least < _SMALL).astype(np.float64), self.starts)
+        return np.asarray((low > 0) | (some > _SHARE * self.counts()))
+
+    def _scale(self) -> Floats:
+        return self.expected * np.maximum(self.rows - self.expected, 0.0) / self.rows
+
+
+def hosmer_lemeshow(tally: Tally, grouping: Grouping, *, df: Df, asked: int | None, drawing: Drawing) -> Found:
+    """Test that the positives of groups of like scores are what the scores expect.
+
+    Parameters
+    ----------
+    tally : Tally
+        Distinct scores; rows count once, or as often as their weight says.
+    grouping : callable
+        From a tally to the group of each cell; see `quantile_groups`.
+    df : {"external", "internal"}
+        As many degrees of freedom as groups, for scores of a model fitted elsewhere; or two fewer, for the very rows of
+        a logistic regression.
+    asked : int or None
+        The number of groups asked for.
+    drawing : Drawing
+        How labels are drawn.
+
+    References
+    ----------
+    Hosmer, D. W. and Lemeshow, S. (1980). Goodness of fit tests for the multiple logistic regression model.
+    Communications in Statistics 9, 1043-1069. https://doi.org/10.1080/03610928008827941
+    """
+    groups = Groups.of(tally, grouping(tally))
+    seen, counts = groups.statistic(), groups.counts()
+    freedom = (counts if df == "external" else counts - 2).astype(np.float64)
+    pvalue = np.where(freedom >= 1, special.gammaincc(np.maximum(freedom, 1.0) / 2.0, seen / 2.0), np.nan)
+    found = Found.of_law(seen, pvalue, "chi2", df=freedom, groups=counts).noted(freedom < 1, ONE_GROUP)
+    found = found.noted(groups.small() & (freedom >= 1), SMALL_COUNTS)
+    if asked is not None:
+        for count in np.unique(counts[counts < asked]):
+            found = found.noted(counts == count, f"{count} group{'s' if count > 1 else ''} instead of {asked}")
+    found = found.of_many(tally.total(tally.rows))
+    if df == "internal":
+        return found
+
+    def redraw(where: Bools) -> tuple[Floats, Floats]:
+        def statistic(drawn: Tally) -> Floats:
+            return Groups.of(drawn, grouping(drawn)).statistic()
+
+        return resampled(tally.only(where), statistic, seen[where], side="greater", drawing=drawing)
+
+    return found.settled(groups.doubtful(), redraw)
+
+
+def quantile_groups(tally: Tally, count: int) -> Ints:
+    """Return the group of each cell between the unique type-7 quantiles of the rows of its segment, right-closed.
+
+    References
+    ----------
+    Hyndman, R. J. and Fan, Y. (1996). Sample quantiles in statistical packages. American Statistician 50, 361-365.
+    https://doi.org/10.1080/00031305.1996.10473566
+
+    Examples
+    --------
+    The median of 0.1, 0.2, 0.2, 0.9 is 0.2, so that 0.9 is in a group of its own:
+
+    >>> rows = np.array([1.0, 2.0, 1.0])
+    >>> table = Tally.of_counts(np.array([0]), np.array([0.1, 0.2, 0.9]), rows, 0.0 * rows)
+    >>> quantile_groups(table, 2)
+    array([0, 0, 1])
+    """
+    total = tally.total(tally.weight)
+    end = np.cumsum(tally.weight)  # rows are whole numbers, so that their sums are exact
+    before = np.concatenate([[0.0], end])[tally.starts]
+    group = np.full(len(tally.score), -1, dtype=np.int64)
+    last = np.full(len(tally), -np.inf)
+    for share in np.linspace(0.0, 1.0, count + 1):
+        place = share * (total - 1.0)
+        low, part = np.floor(place), place - np.floor(place)
+        ends = [
+            tally.score[np.searchsorted(end, before + np.minimum(row, total - 1.0), side="right")]
+            for row in (low, low + 1.0)
+        ]
+        edge = np.where(part < 0.5, ends[0] + (ends[1] - ends[0]) * part, ends[1] - (ends[1] - ends[0]) * (1.0 - part))
+        new = edge > last
+        group += spread(new, tally.starts, len(group)) & (tally.score > spread(edge, tally.starts, len(group)))
+        last = np.where(new, edge, last)
+    return np.maximum(group, 0)

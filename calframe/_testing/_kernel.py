@@ -1,0 +1,135 @@
+"""Tests with the squared kernel calibration error: no bins, any number of classes."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from calframe._kernels import _special as special
+from calframe._kernels._skce import ALL_PAIRS, skce_with_error
+from calframe._kernels._vectors import Vectors
+from calframe._testing._draws import Counted, Drawing
+from calframe._testing._found import Found
+from calframe._testing._multinomial import drawn_classes
+from calframe._typing import Floats, Ints
+
+KernelLaw: TypeAlias = Literal["resampled", "asymptotic", "block", "distribution_free"]
+
+_BOUND = 2.0  # of |h|: the kernel is at most 1, and so is half the distance of two residuals
+_TOO_MANY = f"more than {ALL_PAIRS:,} rows: pairs within blocks"
+_LOT = 2**22  # numbers drawn at once
+
+
+def kernel(vectors: Vectors, *, law: KernelLaw, drawing: Drawing) -> Found:
+    """Test that the squared kernel calibration error is 0, one-sided.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Rows that count once.
+    law : {"resampled", "asymptotic", "block", "distribution_free"}
+        Labels drawn from the scores, which holds its level for any number of rows; a bootstrap of the limit law of
+        the mean over all pairs; the normal law of the mean over pairs of rows (blocks of two); or a bound that holds
+        for every distribution and finds little. Of more than 2,000 rows, the first two take blocks.
+    drawing : Drawing
+        How labels are drawn.
+
+    References
+    ----------
+    Widmann, D., Lindsten, F. and Zachariah, D. (2019). Calibration tests in multi-class classification: a unifying
+    framework. NeurIPS 2019. https://doi.org/10.48550/arXiv.1910.11385
+
+    Arcones, M. A. and Giné, E. (1992). On the bootstrap of U and V statistics. Annals of Statistics 20, 655-674.
+    https://doi.org/10.1214/aos/1176348650
+    """
+    value, error = skce_with_error(vectors)
+    if law == "distribution_free":
+        half = vectors.sizes // 2
+        bound = np.exp(-half * (np.maximum(value, 0.0) / _BOUND) ** 2 / 2.0)
+        return Found.of_law(value, np.where(np.isnan(value), np.nan, bound), "bound")
+    large = vectors.sizes > ALL_PAIRS
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = Found.of_law(value, special.ndtr(-value / error), "normal").noted(large & (law != "block"), _TOO_MANY)
+    for segment in np.flatnonzero(~large & ~np.isnan(value)):
+        part = vectors.part(int(segment), int(segment) + 1)
+        _put(found, int(segment), part, float(value[segment]), law=law, drawing=drawing)
+    if law != "resampled":
+        found = found.of_many(vectors.sizes.astype(np.float64))
+    return found.noted(vectors.sizes < 2, "fewer than 2 rows: no pair")
+
+
+def _put(found: Found, segment: int, part: Vectors, value: float, *, law: KernelLaw, drawing: Drawing) -> None:
+    found.decides[segment] = True
+    similar = _kernel_matrix(part.scores)
+    if law == "resampled":
+        counted = Counted.of(np.array([value]), drawing)
+        size = len(part.label)
+        at_once = max(_LOT // (size * part.classes), 1)
+        for begin in range(0, drawing.n_resamples, at_once):
+            lot = min(at_once, drawing.n_resamples - begin)
+            drawn = np.stack([_residuals(part, drawn_classes(part, drawing.rng)) for _ in range(lot)], axis=1)
+            counted.add(slice(None), _mean_of_pairs(similar, drawn)[:, None])
+        pvalue, se = counted.pvalues("greater")
+        found.pvalue[segment], found.pvalue_se[segment], found.law[segment] = pvalue[0], se[0], "resampled"
+        found.least[segment] = pvalue[0]
+    elif law == "asymptotic":
+        residual = _residuals(part, part.label)
+        found.pvalue[segment] = found.least[segment] = _bootstrapped(similar * (residual @ residual.T), drawing)
+        found.law[segment] = "asymptotic"
+    else:
+        pairs = _pairs(part, similar)
+        z = pairs.mean() / (pairs.std(ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 and pairs.std() > 0 else np.nan
+        found.statistic[segment] = pairs.mean()
+        found.pvalue[segment] = found.least[segment] = float(special.ndtr(-z))
+        found.law[segment] = "normal"
+
+
+def _residuals(part: Vectors, label: Ints) -> Floats:
+    """Return 1 for the class that happened less the scores."""
+    out = -np.asarray(part.scores, dtype=np.float64)
+    out[np.arange(len(label)), label] += 1.0
+    return out
+
+
+def _kernel_matrix(scores: Floats) -> Floats:
+    """Return ``exp(-|p - p'|_1 / median)``, the median over pairs of different rows, 1 where it is 0."""
+    distance = np.zeros((len(scores), len(scores)))
+    for column in scores.T:
+        distance += np.abs(column[:, None] - column[None, :])
+    width = float(np.median(distance[np.triu_indices(len(scores), 1)])) if len(scores) > 1 else 1.0
+    return np.asarray(np.exp(-distance / (width or 1.0)), dtype=np.float64)
+
+
+def _mean_of_pairs(similar: Floats, residuals: Floats) -> Floats:
+    """Return the mean of h over pairs of different rows for residuals of shape (rows, draws, classes)."""
+    rows, draws, classes = residuals.shape
+    product = (similar @ residuals.reshape(rows, draws * classes)).reshape(rows, draws, classes)
+    total = np.einsum("idc,idc->d", product, residuals) - np.einsum(
+        "idc,idc,i->d", residuals, residuals, similar.diagonal()
+    )
+    return np.asarray(total / (rows * (rows - 1.0)))
+
+
+def _bootstrapped(h: Floats, drawing: Drawing) -> float:
+    """Return the p-value of ``n / (n - 1) U - V`` by a bootstrap of its degenerate limit."""
+    rows = len(h)
+    whole, diagonal = h.sum(), h.diagonal()
+    unbiased = (whole - diagonal.sum()) / (rows * (rows - 1.0))
+    seen = rows / (rows - 1.0) * unbiased - whole / rows**2
+    side, above = h.sum(axis=1), 0
+    at_once = max(_LOT // rows, 1)
+    for begin in range(0, drawing.n_resamples, at_once):
+        lot = min(at_once, drawing.n_resamples - begin)
+        counts = drawing.rng.multinomial(rows, np.full(rows, 1.0 / rows), size=lot).astype(np.float64)
+        pairs = np.einsum("di,di->d", counts @ h, counts) - counts @ diagonal
+        above += int(((rows / (rows - 1.0) * pairs - 2.0 * (counts @ side)) / rows**2 >= seen).sum())
+    return (1.0 + above) / (1.0 + drawing.n_resamples)
+
+
+def _pairs(part: Vectors, similar: Floats) -> Floats:
+    """Return h of rows 1 and 2, 3 and 4, … in a fixed random order."""
+    order = np.random.default_rng(0).permutation(len(part.label))[: len(part.label) // 2 * 2]
+    first, second = order[::2], order[1::2]
+    residual = _residuals(part, part.label)
+    return np.asarray(similar[first, second] * (residual[first] * residual[second]).sum(axis=1))

@@ -1,0 +1,124 @@
+"""The test of Fagerland, Hosmer and Bofin: observed and expected counts of every class in groups of like scores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from calframe._kernels import _special as special
+from calframe._kernels._vectors import Vectors
+from calframe._testing._draws import Counted, Drawing
+from calframe._testing._found import Found
+from calframe._testing._groups import ONE_GROUP, SMALL_COUNTS, Df
+from calframe._typing import Bools, Floats, Ints
+
+_DIGITS = 12  # to which scores are rounded, so that sums of parts tie where they should
+_SMALL, _LEAST, _SHARE = 5.0, 1.0, 0.2  # Cochran: no expected count below 1, a fifth of them below 5
+
+
+def multinomial_hosmer_lemeshow(vectors: Vectors, *, count: int, df: Df, drawing: Drawing) -> Found:
+    """Test that the counts of every class in groups of like scores are what the scores expect.
+
+    Rows are grouped by ``1 - p`` of the first class, rounded to 12 digits, between its unique type-7 quantiles,
+    right-closed. ``C = sum (O - E)^2 / E`` over groups and classes, 0 where both are 0. Degrees of freedom are
+    ``(groups - 2)(classes - 1)`` for the rows of the fit itself ("internal"), else ``groups (classes - 1)``.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Rows that count once, or as often as their weight says.
+    count : int
+        Groups asked for.
+    df : {"external", "internal"}
+        Degrees of freedom.
+    drawing : Drawing
+        How labels are drawn where expected counts are small; with "internal" they are not.
+
+    References
+    ----------
+    Fagerland, M. W., Hosmer, D. W. and Bofin, A. M. (2008). Multinomial goodness-of-fit tests for logistic regression
+    models. Statistics in Medicine 27, 4238-4253. https://doi.org/10.1002/sim.3202
+    """
+    group = _groups(vectors, count)
+    counts = vectors.total(_first_of(vectors, group)).astype(np.int64)
+    seen, least, low = _compared(vectors, group, vectors.label)
+    several = vectors.classes - 1
+    freedom = ((counts if df == "external" else counts - 2) * several).astype(np.float64)
+    pvalue = np.where(freedom >= 1, special.gammaincc(np.maximum(freedom, 1.0) / 2.0, seen / 2.0), np.nan)
+    found = Found.of_law(seen, pvalue, "chi2", df=freedom, groups=counts).noted(freedom < 1, ONE_GROUP)
+    small = (least < _LEAST) | (low > _SHARE * counts * vectors.classes)
+    found = found.noted(small & (freedom >= 1), SMALL_COUNTS)
+    for fewer in np.unique(counts[counts < count]):
+        found = found.noted(counts == fewer, f"{fewer} group{'s' if fewer > 1 else ''} instead of {count}")
+    found = found.of_many(vectors.total(vectors.weight))
+    if df == "internal":
+        return found
+
+    def redraw(where: Bools) -> tuple[Floats, Floats]:
+        part = vectors.only(where)
+        own = _groups(part, count)
+        counted = Counted.of(seen[where], drawing)
+        for _ in range(drawing.n_resamples):
+            counted.add(slice(None), _compared(part, own, drawn_classes(part, drawing.rng))[0][None, :])
+        return counted.pvalues("greater")
+
+    return found.settled(small, redraw)
+
+
+def drawn_classes(vectors: Vectors, rng: np.random.Generator) -> Ints:
+    """Return classes drawn from the scores of each row."""
+    ends = np.cumsum(vectors.scores, axis=1)
+    point = rng.random(len(vectors.label)) * ends[:, -1]
+    drawn: Ints = np.minimum((ends <= point[:, None]).sum(axis=1), vectors.classes - 1).astype(np.int64)
+    return drawn
+
+
+def redrawn(vectors: Vectors, rng: np.random.Generator) -> Vectors:
+    """Return the rows with classes drawn from their scores."""
+    return replace(vectors, label=drawn_classes(vectors, rng))
+
+
+def _groups(vectors: Vectors, count: int) -> Ints:
+    """Return the group of each row, counted from 0 within its segment; groups without rows have no number."""
+    score = np.round(1.0 - vectors.scores[:, 0], _DIGITS)
+    out = np.zeros(len(score), dtype=np.int64)
+    for first, size in zip(vectors.starts, vectors.sizes, strict=True):
+        here = slice(first, first + size)
+        rows = score[here]
+        if np.any(vectors.weight[here] != 1.0):  # counts of rows
+            rows = np.repeat(rows, vectors.weight[here].astype(np.int64))
+        edges = np.unique(np.quantile(rows, np.linspace(0.0, 1.0, count + 1)))
+        place = np.maximum(np.searchsorted(edges, score[here], side="left") - 1, 0)
+        out[here] = np.unique(place, return_inverse=True)[1]
+    return out
+
+
+def _first_of(vectors: Vectors, group: Ints) -> Floats:
+    """Mark one row of each group of each segment."""
+    key = vectors.segment * (group.max() + 1) + group
+    marked = np.zeros(len(group))
+    marked[np.unique(key, return_index=True)[1]] = 1.0
+    return marked
+
+
+def _compared(vectors: Vectors, group: Ints, label: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return the statistic of each segment, its least expected count, and how many are below 5."""
+    many, width = vectors.classes, int(group.max()) + 1
+    cell = vectors.segment * width + group
+    size = len(vectors) * width
+    expected = np.column_stack(
+        [np.bincount(cell, weights=vectors.weight * vectors.scores[:, j], minlength=size) for j in range(many)]
+    )
+    observed = np.bincount(cell * many + label, weights=vectors.weight, minlength=size * many).reshape(size, many)
+    there = np.bincount(cell, minlength=size) > 0
+    off = observed - expected
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.where(np.abs(off) <= 1e-12 * np.maximum(observed + expected, 1e-300), 0.0, off**2 / expected)
+    shape = (len(vectors), width * many)
+    known = np.where(there[:, None], expected, np.inf)
+    return (
+        parts.reshape(shape).sum(axis=1),
+        known.reshape(shape).min(axis=1),
+        (known < _SMALL).reshape(shape).sum(axis=1).astype(np.float64),
+    )
