@@ -1,0 +1,318 @@
+"""The verb `compare`: two models on the same rows, per segment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from calframe._binning import BinChoice
+from calframe._closing import warn_empty_categories
+from calframe._comparing._found import Comparing, table_of
+from calframe._comparing._pairs import Pairs
+from calframe._errors import ArgumentError
+from calframe._kernels._corrections import Correction
+from calframe._measures import chosen_metrics, known_metrics, reserved_names
+from calframe._options import check_choice, check_clip, check_floor, check_resamples, check_smoother, is_real, seed_of
+from calframe._registry import Metric, Options
+from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
+from calframe._roles import Roles, WeightKind
+from calframe._typing import Closed, Invalid, Json, Link, Names, Seed, Smoother, Strategy
+
+_USUAL = ("brier", "log_loss", "auc", "ece")
+_RESERVED = {
+    "metric",
+    "first",
+    "second",
+    "difference",
+    "low",
+    "high",
+    "pvalue",
+    "pvalue_adjusted",
+    "better",
+    "law",
+}
+_SHOWN = 12
+_NAME_WIDTH = 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Comparison:
+    """Two models on the same rows.
+
+    Attributes
+    ----------
+    table : frame
+        One row per segment and metric, in the library of the input (polars where that was lazy or remote): the keys,
+        ``metric``, ``n`` (rows where both scores are there), ``n_missing``, ``n_invalid``?, ``weight_sum``?, ``first``
+        and ``second`` (the value of each model on those rows), ``difference`` (second minus first), ``low`` and
+        ``high`` (its interval), ``pvalue`` (two-sided, that there is no difference), ``pvalue_adjusted`` (for all rows
+        of the table), ``better`` (the score column of the clearly better model; null where neither is), ``law`` ("t",
+        "delong" or "exchange": where the p-value comes from) and ``note``.
+    first, second : str
+        The score columns, in the order of the difference.
+    label : str
+        The label column.
+    by, metrics : tuple of str
+        The segment columns, and what was compared.
+    confidence_level, alpha : float
+        Level of each interval by itself, and of the adjusted p-values below which a model can be better.
+    correction : str
+        How p-values were adjusted.
+    n_resamples : int
+        How often models changed places.
+    convention : dict
+        How columns were read and scores binned.
+    """
+
+    table: Any
+    first: str
+    second: str
+    label: str
+    by: tuple[str, ...]
+    metrics: tuple[str, ...]
+    confidence_level: float
+    alpha: float
+    correction: Correction
+    n_resamples: int
+    convention: Json
+
+    def to_dict(self) -> Json:
+        """Return the comparison as JSON-ready data with a schema version."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "comparison",
+            "label": self.label,
+            "first": self.first,
+            "second": self.second,
+            "by": list(self.by),
+            "metrics": list(self.metrics),
+            "confidence_level": self.confidence_level,
+            "alpha": self.alpha,
+            "correction": self.correction,
+            "n_resamples": self.n_resamples,
+            "convention": json_ready(self.convention),
+            "rows": records(self.table),
+        }
+
+    def __repr__(self) -> str:
+        """Say of each row which model is better, as far as that is clear."""
+        table = to_polars(self.table)
+        title = f"<Comparison: {self.second:.24} less {self.first:.24}, {len(table):,} row{'s'[: len(table) != 1]}>"
+        lines = [title]
+        for row in table.head(_SHOWN).iter_rows(named=True):
+            keys = [*(str(row[name]) for name in self.by), row["metric"]]
+            ends = "no interval" if row["low"] is None else f"{row['low']:+.4f} to {row['high']:+.4f}"
+            value = "–" if row["difference"] is None else f"{row['difference']:+.4f}"
+            said = "not clear" if row["better"] is None else f"{row['better']:.16} better"
+            lines.append(f"  {' '.join(keys):<{_NAME_WIDTH}.{_NAME_WIDTH}} {value:>9} ({ends})  {said}")
+        if len(table) > _SHOWN:
+            lines.append(f"  {len(table) - _SHOWN:,} more in .table")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table, caption=f"{self.second} less {self.first}, on the same rows")
+
+
+def compare(
+    data: Any,
+    *,
+    label: str,
+    score: Sequence[str],
+    metrics: Names | None = None,
+    by: Names | None = None,
+    weight: str | None = None,
+    weight_kind: WeightKind = "importance",
+    cluster: str | None = None,
+    positive: Any = None,
+    link: Link = "probability",
+    bins: int | Sequence[float] | Literal["auto"] = 15,
+    strategy: Strategy = "uniform",
+    closed: Closed = "left",
+    confidence_level: float = 0.95,
+    correction: Correction = "holm",
+    alpha: float = 0.05,
+    n_resamples: int = 1000,
+    rng: Seed = 0,
+    invalid: Invalid = "raise",
+    clip: float | None = None,
+    floor: float = 1e-12,
+    smoother: Smoother = "loess",
+) -> Comparison:
+    """Compare two models on the same rows.
+
+    Answers "is the second better than the first, where, and how sure is that?". Both are measured on the rows where
+    both scores are there. What a row says of one goes with what it says of the other, so that their difference is known
+    far better than either value.
+
+    Parameters
+    ----------
+    data : table
+        See `metrics`. The columns used are read into memory.
+    label, by, weight, weight_kind, positive, link, bins, strategy, closed, invalid, clip, floor, smoother
+        See `metrics`.
+    score : list of two str
+        The score columns of the first and of the second model; a difference is second minus first. For more models
+        call once for each pair, or each against the first.
+    metrics : str or list of str, optional
+        Names of metrics, see `metrics`, or ``"all"``. Default: brier, log_loss, auc, ece. Those of whole score vectors,
+        from confidence_ece to skce, are not compared.
+    cluster : str, optional
+        Column that says which rows are not independent, such as those of one person; a row without one counts as
+        missing.
+    confidence_level : float, default 0.95
+        Level of each interval by itself.
+    correction : {"holm", "bonferroni", "benjamini_hochberg", "benjamini_yekutieli", "none"}, default "holm"
+        How p-values are adjusted for their number, over all segments and metrics.
+    alpha : float, default 0.05
+        Where the adjusted p-value is above it, neither model is called better.
+    n_resamples : int, default 1000
+        How often the models change places where no closed law fits. The least p-value is 1 / (1 + n_resamples); with
+        many segments and metrics adjusted ones need more.
+    rng : int, numpy.random.Generator or None, default 0
+        Seed of the resamples; None for fresh entropy.
+
+    Returns
+    -------
+    Comparison
+        With ``.table`` and ``.to_dict()``.
+
+    Raises
+    ------
+    CalframeError
+        If columns, labels, scores or arguments are not what they must be; the message says what to do.
+
+    Notes
+    -----
+    law "t"
+        Measures that are functions of sums over rows (brier, log_loss, accuracy, gap, ratio, your own): Student's test
+        and interval of the mean of paired differences, by the variance of weighted rows, or of sums of clusters; of
+        ratio, brier_skill, sharpness and the like by their slopes (the delta method), of accuracy with two rows added.
+    law "delong"
+        auc: DeLong's variance from placement values, by ranks, with Obuchowski's sums over clusters; the normal law.
+    law "exchange"
+        Everything else, and the two above where fewer than 20 rows carry the difference (of accuracy 50) or a class has
+        fewer than 20, too few for these laws. In each of `n_resamples` draws the two scores of a row (of all rows of a
+        cluster) change places with probability one half; the p-value is (1 + the draws with at least as large a
+        difference) / (1 + n_resamples). It is exact where the models are exchangeable, whatever the measure and however
+        few the rows. What it rejects is that the models are alike; models that differ in other ways can differ in a
+        measure by its bias alone, so a model is better only if the interval says so, too.
+
+    In a table of 20,000 rows or more, a hundred or more whose scores lie in the same two bins are not drawn one by one:
+    their sums have the normal law with the mean and the covariance that exchanges give them.
+
+    Intervals of everything else combine those that `metrics` gives each model, by the distances of their ends from
+    median-unbiased estimates (Zou's recovery of variances), with the correlation of the values over 200 resamples of
+    rows; where either interval reaches 0, the value is noise, so its distance from 0 is added in full. A bootstrap of
+    the difference itself does not do: chance lifts the error of the better model most, so that its interval misses the
+    truth where one model is right and the other is not. Being honest of each model, these intervals may leave out the
+    difference seen, and hold more than their level where both models are right. A measure without an interval in
+    `metrics`, such as mce, has none here, and the note says so; measures of scores in order have none where a class has
+    fewer than 5 rows. Clusters make each interval as wide as if all rows of one were alike.
+
+    ``better`` goes by the direction of the measure, and needs both an adjusted p-value of at most `alpha` and an
+    interval without 0. Of measures that are best at a value (gap, citl, intercept: 0; ratio, slope: 1) the models must
+    also clearly lie on different distances from it, and measures without a direction have no better model.
+
+    References
+    ----------
+    DeLong, E. R., DeLong, D. M. and Clarke-Pearson, D. L. (1988). Comparing the areas under two or more correlated
+    receiver operating characteristic curves. Biometrics 44, 837-845. https://doi.org/10.2307/2531595
+
+    Sun, X. and Xu, W. (2014). Fast implementation of DeLong's algorithm for comparing the areas under correlated
+    receiver operating characteristic curves. IEEE Signal Processing Letters 21, 1389-1393.
+    https://doi.org/10.1109/LSP.2014.2337313
+
+    Zou, G. Y. (2007). Toward using confidence intervals to compare correlations. Psychological Methods 12, 399-413.
+    https://doi.org/10.1037/1082-989X.12.4.399
+
+    Examples
+    --------
+    >>> import calframe
+    >>> table = calframe.cross_fit(calframe.demo_table(), label="y", score="p_gbm", method="platt")
+    >>> calframe.compare(table, label="y", score=["p_gbm", "p_calibrated"], metrics=["brier", "gap"])
+    <Comparison: p_calibrated less p_gbm, 2 rows>
+      brier                    -0.0195 (-0.0206 to -0.0184)  p_calibrated better
+      gap                      -0.0928 (-0.0936 to -0.0920)  p_calibrated better
+    """
+    for name, level in (("confidence_level", confidence_level), ("alpha", alpha)):
+        _check_share(name, level)
+    check_choice("correction", correction, get_args(Correction))
+    check_clip(clip)
+    check_floor(floor)
+    check_smoother(smoother)
+    check_resamples(n_resamples)
+    _check_two(score)
+    roles = Roles.from_arguments(
+        label=label,
+        score=score,
+        by=by,
+        weight=weight,
+        positive=positive,
+        link=link,
+        invalid=invalid,
+        weight_kind=weight_kind,
+    )
+    asked = _chosen(metrics)
+    choice = BinChoice.from_arguments(bins, strategy=strategy, closed=closed)
+    fixed = choice.fixed if any(metric.reads == "bins" for metric in asked) else None
+    pairs = Pairs.of_table(data, roles, cluster=cluster, reserved=reserved_names() | _RESERVED, bins=fixed)
+    warn_empty_categories(pairs.table, pairs.groups)
+    seed = seed_of(rng)
+    options = Options(smoother=smoother, floor=floor, clip=clip, n_resamples=int(n_resamples), seed=seed)
+    comparing = Comparing(pairs=pairs, choice=choice, options=options, level=confidence_level)
+    found = comparing.all_of(asked) if len(pairs.present) else []
+    return Comparison(
+        table=table_of(
+            pairs, asked, found, models=(roles.scores[0], roles.scores[1]), correction=correction, alpha=alpha
+        ),
+        first=roles.scores[0],
+        second=roles.scores[1],
+        label=label,
+        by=roles.by,
+        metrics=tuple(metric.name for metric in asked),
+        confidence_level=confidence_level,
+        alpha=alpha,
+        correction=correction,
+        n_resamples=int(n_resamples),
+        convention={**choice.convention(), "closed": closed, "cluster": cluster, **roles.convention()},
+    )
+
+
+def _check_share(name: str, value: Any) -> None:
+    if not (is_real(value) and 0.0 < value < 1.0):
+        msg = f"{name} must lie between 0 and 1, for example {0.05 if name == 'alpha' else 0.95}; got {value!r}."
+        raise ArgumentError(msg)
+
+
+def _check_two(score: Any) -> None:
+    """Raise unless there are two score columns."""
+    if isinstance(score, Mapping):
+        msg = (
+            "compare takes score= as a list of two columns of probabilities of the positive class; got a mapping, "
+            "which is one model of several classes. Compare such models class by class, each class a binary label."
+        )
+        raise ArgumentError(msg)
+    if isinstance(score, str) or (isinstance(score, Sequence) and len(score) != 2):
+        many = 1 if isinstance(score, str) else len(score)
+        msg = (
+            f"compare takes score= as a list of two columns, the first and the second model; got {many}: {score!r}. "
+            "For more models call once for each pair."
+        )
+        raise ArgumentError(msg)
+
+
+def _chosen(metrics: Names | None) -> tuple[Metric, ...]:
+    """Return the metrics asked for; those of whole score vectors are refused."""
+    if isinstance(metrics, str) and metrics == "all":
+        known = known_metrics(several_classes=False).values()
+        metrics = [metric.name for metric in known if metric.reads != "vectors" and not metric.posterior]
+    asked = chosen_metrics(_USUAL if metrics is None else metrics)
+    vectors = [metric.name for metric in asked if metric.reads == "vectors"]
+    if vectors:
+        msg = (
+            f"metric {vectors[0]!r} is of whole score vectors, which compare does not read. Of the metrics of one "
+            "column of scores all can be compared."
+        )
+        raise ArgumentError(msg)
+    return asked

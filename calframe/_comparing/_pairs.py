@@ -1,0 +1,195 @@
+"""The rows that two models share: read from a table on any engine, in segment order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import polars as pl
+
+from calframe._cells import Groups, cells_plan, read_groups
+from calframe._columns import Key
+from calframe._errors import ColumnNotFoundError
+from calframe._reading import segment_codes
+from calframe._registry import Term
+from calframe._roles import Roles
+from calframe._rows import clean_rows
+from calframe._source import opened
+from calframe._table import Table, open_table
+from calframe._testing._paired import Units
+from calframe._typing import Bools, Floats, Ints
+
+_ROW = "_cf_row"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pairs:
+    """The rows of a table where the scores of both models are there.
+
+    Attributes
+    ----------
+    table : Table
+        The table, in memory, of the first model.
+    narrow : (bool, bool)
+        Whether the scores of each model are float32.
+    groups : Groups
+        The segments.
+    n, n_missing, n_invalid, n_zero : ndarray of int64
+        Per segment: the common rows, rows where something is missing, rows left out as invalid, rows of weight 0.
+    weight_sum : ndarray of float64
+        The weight of the common rows.
+    present : ndarray of int64
+        The segments that have common rows; what follows has these alone, renumbered.
+    units : Units
+        What is independent among the common rows.
+    label : ndarray of float64
+        Their labels.
+    score, logit : tuple of ndarray
+        The probabilities of both models, and their logits where the columns hold such (else the same).
+    clean : polars.DataFrame
+        The common rows under private names, those of the first model before those of the second.
+    """
+
+    table: Table
+    narrow: tuple[bool, bool]
+    groups: Groups
+    n: Ints
+    n_missing: Ints
+    n_invalid: Ints
+    n_zero: Ints
+    weight_sum: Floats
+    present: Ints
+    units: Units
+    label: Floats
+    score: tuple[Floats, Floats]
+    logit: tuple[Floats, Floats]
+    clean: pl.DataFrame
+
+    @classmethod
+    def of_table(cls, data: Any, roles: Roles, *, cluster: str | None, **how: Any) -> Self:
+        """Read the common rows of a table; `how` is for `open_table`."""
+        _check_cluster(data, cluster)
+        open_table(data, roles, **how)  # what is wrong with its columns is said of the table as it was given
+        data = _in_memory(data, roles, cluster)
+        tables = [open_table(data, replace(roles, scores=(score,), several=False), **how) for score in roles.scores]
+        found = [table.collect(clean_rows(table)[0]) for table in tables]  # an unpivot would not keep the order of rows
+        groups = [
+            read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows.lazy())), ())
+            for table, rows in zip(tables, found, strict=True)
+        ]
+        rows = pl.concat([each.to_polars() for each in found])
+        table, segments = tables[0], len(groups[0])
+        codes = segment_codes(rows[: len(rows) // 2], table, groups[0])
+        cluster_of = None if cluster is None else _codes(data, cluster)
+        kinds = _kinds(rows, cluster_of)
+        used = np.flatnonzero(kinds == 0)
+        used = used[np.argsort(codes[used], kind="stable")]
+        present, segment = np.unique(codes[used], return_inverse=True)
+        clean = rows[np.concatenate([used, used + len(rows) // 2])]
+        weight = clean["_cf_w"].to_numpy()[: len(used)] if table.weighted else np.ones(len(used))
+        counts = [np.bincount(codes[kinds == kind], minlength=segments) for kind in range(4)]
+        return cls(
+            table=table,
+            narrow=(tables[0].narrow[0], tables[1].narrow[0]),
+            groups=groups[0],
+            n=counts[0],
+            n_missing=counts[1],
+            n_invalid=counts[2],
+            n_zero=counts[3],
+            weight_sum=np.bincount(codes[used], weight, segments).astype(np.float64),
+            present=present,
+            units=Units.of_rows(
+                segment,
+                weight,
+                cluster=None if cluster_of is None else cluster_of[used],
+                counts_rows=roles.weight_kind == "frequency",
+            ),
+            label=clean["_cf_y"].to_numpy()[: len(used)],
+            score=_halves(clean, "_cf_p"),
+            logit=_halves(clean, "_cf_z" if table.has_logits else "_cf_p"),
+            clean=clean,
+        )
+
+    @property
+    def squared(self) -> Floats:
+        """The weight of each row as variances sum it."""
+        weight = self.units.weight
+        return weight if self.table.roles.weight_kind == "frequency" else weight * weight
+
+    def terms(self, names: Sequence[str], own: Mapping[str, Term], *, clip: float | None) -> dict[str, Floats]:
+        """Return row terms, those of the first model before those of the second; ``n`` and ``w`` are among them."""
+        rows = self.clean.with_columns(pl.int_range(pl.len()).cast(pl.Float64).alias(_ROW))
+        each = replace(self.table, keys=(Key(name=_ROW, alias=_ROW),), levels=None)
+        plan = cells_plan(each, names, bins=None, clip=clip, own=own, rows=nw.from_native(rows.lazy()))
+        return dict(read_groups(each, each.collect(plan), names).cells.sums)
+
+    def only(self, keep: Bools) -> Self:
+        """Return the rows of some of the present segments, to measure and to draw from."""
+        rows = keep[self.units.segment]
+        return replace(
+            self,
+            present=self.present[keep],
+            units=self.units.only(keep),
+            label=self.label[rows],
+            score=(self.score[0][rows], self.score[1][rows]),
+            logit=(self.logit[0][rows], self.logit[1][rows]),
+            clean=self.clean.filter(np.tile(rows, 2)),
+        )
+
+    def scatter(self, values: Floats) -> Floats:
+        """Return values of the segments with rows at their places among all segments; NaN elsewhere."""
+        out = np.full(len(self.n), np.nan)
+        out[self.present] = values
+        return out
+
+
+def _check_cluster(data: Any, cluster: str | None) -> None:
+    names = list(opened(data).collect_schema().names())
+    if cluster is not None and cluster not in names:
+        raise ColumnNotFoundError.from_name(cluster, role="cluster", available=names)
+
+
+def _in_memory(data: Any, roles: Roles, cluster: str | None) -> Any:
+    """Return the columns used of a table, in memory: a lazy or remote one is fetched into polars."""
+    frame = opened(data)
+    if isinstance(frame, nw.DataFrame):
+        return data
+    names = list(dict.fromkeys([*roles.columns(), *([] if cluster is None else [cluster])]))
+    return frame.select(*names).collect("polars").to_native()
+
+
+def _codes(data: Any, name: str) -> Ints:
+    """Return a number for each value of a column; -1 where there is none."""
+    column = opened(data).get_column(name)
+    gone = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+    places: dict[Any, int] = {}
+    codes = np.array([places.setdefault(value, len(places)) for value in column.to_list()], dtype=np.int64)
+    return np.where(gone.to_numpy().astype(bool), -1, codes)
+
+
+def _kinds(rows: pl.DataFrame, cluster: Ints | None) -> Ints:
+    """Return what each row is: 0 common, 1 missing something, 2 invalid, 3 of weight 0."""
+    used = _both(rows, "_cf_n")
+    zero = _both(rows, "_cf_zero")
+    invalid = _both(rows, "_cf_invalid")
+    missing = np.any(~(used | zero | invalid), axis=0)
+    if cluster is not None:
+        missing = missing | ((cluster < 0) & ~zero[0])
+    kinds: Ints = np.select([zero[0], missing, invalid.any(axis=0)], [3, 1, 2], 0).astype(np.int64)
+    return kinds
+
+
+def _both(rows: pl.DataFrame, name: str) -> Bools:
+    """Return a mark of the rows of both models, one line a model."""
+    if name not in rows.columns:
+        return np.zeros((2, len(rows) // 2), dtype=bool)
+    marked: Bools = (rows[name].fill_null(0.0).to_numpy() == 1.0).reshape(2, -1)
+    return marked
+
+
+def _halves(rows: pl.DataFrame, name: str) -> tuple[Floats, Floats]:
+    values = rows[name].to_numpy()
+    return values[: len(values) // 2], values[len(values) // 2 :]
