@@ -1,0 +1,329 @@
+"""The verb `diagnose`: what is the matter with scores, in a word and in numbers, and the map that fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from calframe._closing import warn_empty_categories
+from calframe._diagnose_tables import DIAGNOSE_COLUMNS, diagnose_table
+from calframe._errors import ArgumentError, counted
+from calframe._kernels._corrections import Correction
+from calframe._measures import reserved_names
+from calframe._options import check_choice, check_resamples, is_real, seed_of
+from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
+from calframe._roles import Roles, WeightKind
+from calframe._table import open_table, view_of
+from calframe._testing._draws import Drawing
+from calframe._testing._patterns import Rules
+from calframe._typing import Invalid, Json, Link, Names, Score, Seed
+from calframe._verdicts import MIN_EVENTS, MIN_ROWS, check_tolerance
+
+DiagnosedNotion: TypeAlias = Literal["confidence"]
+
+_LONGEST = 78  # characters of a line of text, less its indent
+_SHOWN = 6  # patterns in words of so many segments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Diagnosis:
+    """What is the matter with scores, segment by segment.
+
+    Attributes
+    ----------
+    table : frame
+        One row per segment and model, in the library of the input (polars where that was lazy or remote). Columns:
+
+        the keys, ``model``?, ``n``, ``n_missing``, ``n_invalid``?, ``weight_sum``?
+            As of `calframe.metrics`.
+        ``pattern``, ``map``
+            The pattern, one of those below, and the method of `calframe.fit` that fits it; null where no map does.
+        ``rate``, ``mean_score``, ``gap``, ``gap_low``, ``gap_high``
+            The observed rate, the mean score, and mean score less rate with its interval, in [-1, 1]; 0 is perfect.
+        ``slope``, ``intercept``, ``citl`` (each with ``_low``, ``_high``)
+            The calibration line in log-odds, and the intercept at slope 1. 1, 0 and 0 are perfect.
+        ``over_from``, ``over_to``, ``over_n``, ``over_gap``, ``over_gap_low``, ``over_gap_high``
+            The fifth of the rows, by score, that most surely says too much: its scores, rows, and gap. The intervals
+            of the five fifths hold together.
+        ``under_from``, ..., ``under_gap_high``
+            The same for the fifth that most surely says too little.
+        ``beyond_line``
+            The largest gap, either way, that the calibration line leaves in a fifth of the rows; 0 is perfect.
+        ``n_scores``, ``band_low``, ``band_high``, ``band_share``, ``band_rate``
+            The number of distinct scores; the scores that no two odds of differ by more than a factor of 1.5 and that
+            most rows have, their share of the rows, and the rate among them.
+        ``extreme_n``, ``extreme_share``, ``extreme_expected``, ``extreme_error`` (with ``_low``, ``_high``)
+            How many rows have extreme scores, their share, how often these say that they are wrong, and how often
+            they are.
+        ``pvalue_line``, ``pvalue_curve``, ``pvalue_extreme`` (each with ``_adjusted``)
+            Of the tests of intercept 0 and slope 1, of curvature beyond the line, and of errors of extreme scores.
+        ``sentence``, ``note``
+            The pattern in a sentence; what is missing or undefined.
+    by : tuple of str
+        The segment columns.
+    scores : tuple of str
+        The score columns.
+    label : str
+        The label column.
+    n, n_missing, n_invalid : int
+        Rows used, rows with something missing, and rows left out by ``invalid="drop"``, over all models.
+    notion : {"confidence"} or None
+        Of which scores this is.
+    alpha, tolerance, extreme : float
+        What decides.
+    correction : str
+        How p-values are adjusted.
+    n_resamples : int
+        How often labels are drawn where they are.
+    roles : dict
+        How the columns were read: positive value, link, invalid rows, weights.
+    """
+
+    table: Any
+    by: tuple[str, ...]
+    scores: tuple[str, ...]
+    label: str
+    n: int
+    n_missing: int
+    n_invalid: int
+    notion: DiagnosedNotion | None
+    alpha: float
+    tolerance: float
+    extreme: float
+    correction: Correction
+    n_resamples: int
+    roles: Json
+
+    def to_dict(self) -> Json:
+        """Return the result as JSON-ready data with a schema version."""
+        convention = {
+            "notion": self.notion,
+            "alpha": self.alpha,
+            "tolerance": self.tolerance,
+            "extreme": self.extreme,
+            "correction": self.correction,
+            "n_resamples": self.n_resamples,
+            **json_ready(self.roles),
+        }
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "diagnosis",
+            "label": self.label,
+            "scores": list(self.scores),
+            "by": list(self.by),
+            "n": self.n,
+            "n_missing": self.n_missing,
+            "n_invalid": self.n_invalid,
+            "convention": convention,
+            "table": records(self.table),
+        }
+
+    def __repr__(self) -> str:
+        """Say what was found, in words where there are few segments."""
+        import textwrap  # noqa: PLC0415  only for what people read
+
+        head = f"<Diagnosis: {counted(self.n)}; .table, .to_dict()>"
+        table = to_polars(self.table)
+        if len(table) == 1:
+            (row,) = table.to_dicts()
+            fit = "" if row["map"] is None else f" Map that fits: {row['map']}."
+            said = [f"{row['pattern']}: {row['sentence']}{fit}"]
+        else:
+            seen = table.group_by("pattern").len().sort(["len", "pattern"], descending=[True, False])
+            said = [f"{count:,} of {len(table):,}: {pattern}" for pattern, count in seen.iter_rows()]
+        lines = [line for text in said for line in textwrap.wrap(text, _LONGEST)]
+        return "\n".join([head, *(f"  {line}" for line in lines)])
+
+    def _repr_html_(self) -> str:
+        table = to_polars(self.table)
+        keys = [name for name in (*self.by, "model") if name in table.columns]
+        shown = table.select(*keys, "n", "n_missing", "pattern", "map", "sentence", "note")
+        return html_table(shown, caption=f"What is the matter with {', '.join(self.scores)}")
+
+
+def diagnose(
+    data: Any,
+    *,
+    label: str,
+    score: Score,
+    by: Names | None = None,
+    weight: str | None = None,
+    notion: DiagnosedNotion | None = None,
+    classes: Sequence[Any] | None = None,
+    alpha: float = 0.05,
+    tolerance: float = 0.03,
+    extreme: float = 0.01,
+    correction: Correction = "holm",
+    n_resamples: int = 1000,
+    rng: Seed = 0,
+    positive: Any = None,
+    link: Link = "probability",
+    invalid: Invalid = "raise",
+    weight_kind: WeightKind = "importance",
+    engine: Any = None,
+) -> Diagnosis:
+    """Name what is the matter with scores, segment by segment, with the numbers behind it and the map that fits it.
+
+    Answers "in what way is this model wrong, and what would repair it?". The query runs at once: of a table in memory
+    it reads label, score and weight of the rows, of a remote engine their sums by distinct score.
+
+    Parameters
+    ----------
+    data : table
+        See `metrics`.
+    label, score, by, weight, classes, positive, link, invalid, weight_kind, engine
+        See `metrics`.
+    notion : {"confidence"}, optional
+        Of what: the largest score of a row against whether its class happened, which is needed for three classes or
+        more; by default the score itself.
+    alpha : float, default 0.05
+        The chance, at most, that a pattern is seen in any segment of right scores; intervals are at ``1 - alpha``, each
+        by itself. In (0, 0.5).
+    tolerance : float, default 0.03
+        The error of a score, as a difference of probabilities in (0, 1), that does not matter. Where outcomes are rare,
+        choose a smaller one: scores of 0.01 are never 0.03 too low by saying 0.
+    extreme : float, default 0.01
+        Scores up to it, and from ``1 - extreme`` on, are extreme. In [0, 0.25].
+    correction : {"holm", "bonferroni", "benjamini_hochberg", "benjamini_yekutieli", "none"}, default "holm"
+        How p-values are adjusted, over all tests of all segments and models.
+    n_resamples : int, default 1000
+        How often labels are drawn where the law of a test is doubtful.
+    rng : int, numpy.random.Generator or None, default 0
+        Their seed; None for fresh entropy.
+
+    Returns
+    -------
+    Diagnosis
+        With ``.table`` and ``.to_dict()``.
+
+    Raises
+    ------
+    CalframeError
+        As `metrics`, at once for every kind of table, and if arguments are not what they must be.
+
+    See Also
+    --------
+    calframe.curve : The reliability curve that shows the pattern.
+    calframe.validate : What maps improve on rows they were not fitted on, which settles the choice.
+
+    Notes
+    -----
+    The pattern is the first of these that holds. "Found" means an adjusted p-value of at most `alpha`.
+
+    1. ``"not decided"``: fewer than 100 (effective) rows, or 10 of an outcome, neither seen nor expected.
+    2. ``"extreme"``: at least a quarter of the scores are extreme, and these are found to be wrong too often, by
+       `tolerance` or more. Map: isotonic.
+    3. ``"collapse"``: at least 90 % of the scores have odds within a factor of 1.5, although the outcomes among them
+       vary. It is said of right scores, too: then they hardly tell rows apart, and there is no map. Where the slope is
+       above 1, or the gap not 0, by their intervals: Platt.
+    4. ``"none found"``: neither the line, nor curvature, nor errors of extreme scores are found. The sentence says how
+       large the gap may still be.
+    5. ``"within tolerance"``: something is found, but the interval of the gap lies inside `tolerance`, and so does the
+       gap of every fifth of the rows.
+    6. ``"crossing"``: curvature is found, the line leaves a gap of at least `tolerance` in a fifth of the rows, and
+       one fifth says too much, another too little, by `tolerance` or more (or the interval of the gap holds 0). Map:
+       isotonic.
+    7. ``"over-confident"``, ``"under-confident"``: the line is found, the interval of its slope is below, or above, 1,
+       and it crosses the diagonal among the middle 90 % of the scores (or the interval of the gap holds 0). Map:
+       temperature, Platt where the interval of the intercept leaves out 0, beta where curvature is found, too.
+    8. ``"says too much"``, ``"says too little"``: the line (or what 2 or 6 look for) is found, and the interval of the
+       gap is above, or below, 0. Map: Platt, beta where curvature is found, too.
+    9. ``"not decided"``: something is found, but not what.
+
+    With ``notion="confidence"`` the map of 3, 7 and 8 is temperature, and of several classes that of 2 and 6 is taken
+    for each class against the rest. Where the interval of the slope is below 0, there is no map: higher scores come
+    true less often. Isotonic maps of fewer than 1,000 rows are rough; `calframe.validate` tells whether they help.
+    Where the slope is right, `calframe.shift_prior` moves scores by their odds alone.
+
+    Line and curvature have score tests; the law of the first holds for importance weights, too. Where a law for many
+    rows is doubtful, and the p-value below 0.1, labels are drawn from the scores, or from the fitted line.
+
+    References
+    ----------
+    Cox, D. R. (1958). Two further applications of a model for binary regression. Biometrika 45, 562-565.
+    https://doi.org/10.1093/biomet/45.3-4.562
+
+    Guo, C., Pleiss, G., Sun, Y. and Weinberger, K. Q. (2017). On calibration of modern neural networks. ICML.
+    https://doi.org/10.48550/arXiv.1706.04599
+
+    Niculescu-Mizil, A. and Caruana, R. (2005). Predicting good probabilities with supervised learning. ICML.
+    https://doi.org/10.1145/1102351.1102430
+
+    Silva Filho, T. et al. (2023). Classifier calibration: a survey on how to assess and improve predicted class
+    probabilities. Machine Learning 112, 3211-3260. https://doi.org/10.1007/s10994-023-06336-7
+
+    Examples
+    --------
+    Of 100 scores of 0.2 forty come true, and of 100 scores of 0.8 sixty:
+
+    >>> import polars as pl
+    >>> import calframe
+    >>> answers = pl.DataFrame({"p": [0.2] * 100 + [0.8] * 100, "y": [1] * 40 + [0] * 60 + [1] * 60 + [0] * 40})
+    >>> calframe.diagnose(answers, label="y", score="p")
+    <Diagnosis: 200 rows; .table, .to_dict()>
+      over-confident: Scores lie too far apart in 200 rows: slope 0.29 (0.09 to
+      0.50) in log-odds, where 1 is right. Map that fits: temperature.
+    """
+    _check(notion, alpha, tolerance, extreme, correction, n_resamples)
+    roles = Roles.from_arguments(
+        label=label,
+        score=score,
+        by=by,
+        weight=weight,
+        positive=positive,
+        link=link,
+        invalid=invalid,
+        weight_kind=weight_kind,
+        classes=classes,
+    )
+    view = view_of(roles, notion)
+    if view == "vectors":
+        msg = (
+            "diagnose takes one score a row; for several classes pass notion='confidence' (the largest score against "
+            "whether its class happened), or the column of one class and a label that says whether it happened."
+        )
+        raise ArgumentError(msg)
+    rules = Rules(
+        alpha=float(alpha),
+        tolerance=float(tolerance),
+        extreme=float(extreme),
+        correction=correction,
+        min_rows=MIN_ROWS,
+        min_events=MIN_EVENTS,
+    )
+    drawing = Drawing(n_resamples=int(n_resamples), rng=np.random.default_rng(seed_of(rng)))
+    table = open_table(data, roles, reserved=reserved_names() | DIAGNOSE_COLUMNS, view=view)
+    groups, found = diagnose_table(table, rules, drawing, engine=engine)
+    warn_empty_categories(table, groups)
+    return Diagnosis(
+        table=found,
+        by=roles.by,
+        scores=roles.scores,
+        label=label,
+        n=int(groups.n.sum()),
+        n_missing=int(groups.n_missing.sum()),
+        n_invalid=int(groups.n_invalid.sum()),
+        notion=notion,
+        alpha=rules.alpha,
+        tolerance=rules.tolerance,
+        extreme=rules.extreme,
+        correction=correction,
+        n_resamples=drawing.n_resamples,
+        roles=roles.convention(),
+    )
+
+
+def _check(notion: Any, alpha: Any, tolerance: Any, extreme: Any, correction: Any, n_resamples: Any) -> None:
+    if notion is not None:
+        check_choice("notion", notion, get_args(DiagnosedNotion))
+    check_tolerance(tolerance, alpha)
+    if not (is_real(extreme) and 0.0 <= extreme <= 0.25):
+        msg = (
+            f"extreme must lie in [0, 0.25], for example 0.01 for scores up to 0.01 and from 0.99 on; got {extreme!r}."
+        )
+        raise ArgumentError(msg)
+    check_choice("correction", correction, get_args(Correction))
+    check_resamples(n_resamples)
