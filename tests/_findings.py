@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calframe._course import Course, Since
+from calframe._drifting._course import Course, Since
 from calframe._report._findings import Findings
 from calframe._report._gather import gather
 from calframe._roles import Roles
@@ -135,13 +135,12 @@ def course(
             for label, gap, state in periods
         ]
     )
-    judged = table.height - len(few)
-    return Course(every="1mo", zone=None, table=table, comparisons=judged, undated=undated, since=since)
+    return Course(model=None, every="1mo", zone=None, table=table, undated=undated, since=since)
 
 
 def run(label: str, *, before: float, during: float, moved: int = 0, judged: int = 0) -> Since:
     """Return a run of periods to the end."""
-    return Since(label=label, before=before, during=during, moved=moved, judged=judged)
+    return Since(model=None, label=label, before=before, during=during, moved=moved, judged=judged)
 
 
 def findings(

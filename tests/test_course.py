@@ -1,4 +1,4 @@
-"""The course over time: which periods are marked, and when a shift to the end is named."""
+"""The course over time of `report` and `drift`: which periods are marked, and when a shift to the end is named."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from calframe._course import Course
+import calframe
+from calframe._drifting._course import Course, courses
+from calframe._drifting._days import read_days
+from calframe._roles import Roles
 from tests._findings import drawn, gathered
+from tests._tables import approx
 
 
 def exact(*periods: tuple[int, float], score: float = 0.5, segments: int = 0) -> pl.DataFrame:
@@ -30,9 +34,9 @@ def exact(*periods: tuple[int, float], score: float = 0.5, segments: int = 0) ->
     return table.with_columns(group=pl.int_range(pl.len()) % segments) if segments else table
 
 
-def course_of(table: pl.DataFrame, **arguments: Any) -> Course:
-    found = gathered(table, time="day", every="1mo", **arguments).course
-    assert found is not None
+def course_of(table: pl.DataFrame, **roles: Any) -> Course:
+    chosen = Roles.from_arguments(label="y", score="p", time="day", **roles)
+    [found] = courses(read_days(table, chosen, every="1mo", engine=None), tolerance=0.03, alpha=0.05)
     return found
 
 
@@ -167,8 +171,9 @@ def test_periods_with_few_rows_are_shown_but_not_judged() -> None:
     assert found.table["gap"].to_list()[3:5] == pytest.approx([0.5 - 10 / 99, 0.0], abs=1e-12)
 
 
-def test_of_a_period_with_hardly_a_row_nothing_but_its_rows_is_told() -> None:
-    found = course_of(exact(*[STEADY] * 3, (4, 0.5), (5, 0.4)))
+def test_in_a_report_nothing_but_its_rows_is_told_of_a_period_with_hardly_a_row() -> None:
+    found = gathered(exact(*[STEADY] * 3, (4, 0.5), (5, 0.4)), time="day", every="1mo").course
+    assert found is not None
     assert found.table["gap"].is_null().to_list() == [False] * 3 + [True, False]
     assert found.table["rate"].is_null().to_list() == [False] * 3 + [True, False]
 
@@ -234,3 +239,38 @@ def test_the_course_is_that_of_all_rows_whatever_the_segments() -> None:
 def test_without_time_there_is_no_course() -> None:
     rng = np.random.default_rng(8)
     assert gathered(drawn(rng, rng.random(400), periods=2)).course is None
+
+
+@pytest.mark.parametrize("roles", [{}, {"by": "group"}, {"by": "group", "weight": "w"}], ids=["plain", "by", "weight"])
+@pytest.mark.parametrize("seed", range(4))
+def test_report_and_drift_tell_one_course(seed: int, roles: dict[str, Any]) -> None:
+    # The report sums rows up where they are; drift sums them from the scores that it has sorted.
+    rng = np.random.default_rng(seed)
+    n = 9 * 600
+    off = np.where(np.arange(n) % 9 >= 7, 0.12, 0.0)
+    table = drawn(rng, rng.uniform(0.2, 0.8, n), off=off, segments=4, periods=9)
+    table = table.with_columns(w=pl.Series(rng.uniform(0.5, 2.0, n)), day=pl.when(pl.int_range(n) % 97 > 0).then("day"))
+    told = gathered(table, time="day", **roles).course
+    found = calframe.drift(table, label="y", score="p", time="day", every=None, **roles)
+    assert told is not None
+    assert told.since is not None
+    assert (told.every, told.zone, told.undated) == (found.every, found.time_zone, found.n_undated)
+    course = found.course.drop("model").with_columns(pl.col("period").cast(pl.String))
+    for name in course.columns:
+        assert told.table[name].to_list() == approx(course[name].to_list(), rel=1e-9), name
+    [since] = found.since
+    assert (told.since.label, told.since.moved, told.since.judged) == (since.label, since.moved, since.judged)
+    assert (told.since.before, told.since.during) == pytest.approx((since.before, since.during), rel=1e-9)
+
+
+def test_of_several_models_each_has_its_course() -> None:
+    first, second = exact(*[STEADY] * 6, HIGH, HIGH), exact(*[STEADY] * 6, HIGH, HIGH, score=0.45)
+    table = first.with_columns(q=second["p"])
+    found = calframe.drift(table, label="y", score=["p", "q"], time="day")
+    assert found.course["model"].to_list() == ["p"] * 8 + ["q"] * 8
+    for name in ("p", "q"):
+        alone = course_of(table.drop("p", "q").with_columns(p=table[name]))
+        mine = found.course.filter(pl.col("model") == name)
+        assert mine["state"].to_list() == alone.table["state"].to_list()
+        assert mine["gap"].to_list() == approx(alone.table["gap"].to_list(), rel=1e-9)
+    assert [since.model for since in found.since] == ["p"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from calframe._course import Course
+from calframe._drifting._course import Course
 from calframe._report._captions import level
 from calframe._report._findings import Findings, Segment
 from calframe._report._page import Action

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calframe._course import Course
+from calframe._drifting._course import Course
 from calframe._periods import PERIOD_WORDS
 from calframe._report._findings import Findings
 from calframe._report._words import count, percent, plural, points, rows, short, tolerance

@@ -12,7 +12,7 @@ import altair as alt
 import polars as pl
 
 from calframe import _charts as charts
-from calframe._course import Course
+from calframe._drifting._course import Course
 from calframe._report import _captions as captions
 from calframe._report import _titles as titles
 from calframe._report._findings import Findings

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
-from calframe._course import Course
+from calframe._drifting._course import Course
 from calframe._roles import Roles
 from calframe._segments import ChanceError, Grouping
 from calframe._typing import VerdictName

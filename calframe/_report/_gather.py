@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from calframe._course import read_course
+from calframe._drifting._course import Course, courses
+from calframe._drifting._days import read_days
 from calframe._extras import check_extras, extra_metrics
 from calframe._periods import Every
 from calframe._registry import Metric
@@ -27,6 +28,7 @@ from calframe._segments import (
     score_limit,
     whole,
 )
+from calframe._verdicts import SHOWN_ROWS
 
 
 def gather(
@@ -49,11 +51,6 @@ def gather(
         for part, found, column in zip(parts, judged, roles.by, strict=True)
     )
     [alone] = judge_parts([overall], tolerance=tolerance, alpha=alpha)
-    course = None
-    if roles.time is not None:
-        course = read_course(
-            data, replace(roles, by=roles.by[:1]), every=every, tolerance=tolerance, alpha=alpha, engine=engine
-        )
     whole_row = grouping(overall, alone, overall, column="", alpha=alpha)
     check_extras(extras, ["column", *whole_row.segments.columns])
     if extras:
@@ -81,11 +78,25 @@ def gather(
         limit=limit,
         groupings=groupings,
         comparisons=sum(found.comparisons for found in judged),
-        course=course,
+        course=_course(data, roles, every=every, tolerance=tolerance, alpha=alpha, engine=engine),
         counts=_counts(overall),
         fingerprint=fingerprint(parts or [overall]),
         extras=tuple(metric.name for metric in extras),
     )
+
+
+def _course(
+    data: Any, roles: Roles, *, every: Every | None, tolerance: float, alpha: float, engine: Any
+) -> Course | None:
+    """Return the course over time; None where no row has a date. Of periods with hardly a row only that is told."""
+    if roles.time is None:
+        return None
+    days = read_days(data, replace(roles, by=roles.by[:1]), every=every, engine=engine)
+    if not days.periods.starts:
+        return None
+    [course] = courses(days, tolerance=tolerance, alpha=alpha)
+    told = pl.when(pl.col("n") >= SHOWN_ROWS).then(pl.col(pl.Float64))
+    return replace(course, table=course.table.with_columns(told, pl.col("period").cast(pl.String)))
 
 
 def _with_extras(found: Grouping, extras: pl.DataFrame) -> Grouping:

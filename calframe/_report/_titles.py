@@ -6,7 +6,7 @@ import math
 
 import polars as pl
 
-from calframe._course import Course
+from calframe._drifting._course import Course
 from calframe._report._findings import Segment
 from calframe._report._sentences import name_of
 from calframe._report._words import percent, plural, points, short, whole_points

@@ -1,0 +1,215 @@
+"""All rows over time: the gap of each period, and since when it has been off, if it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from calframe._drifting._days import Days, judge_sums
+from calframe._kernels._binned import effective_rows, ratio
+from calframe._kernels._intervals import normal_quantile
+from calframe._periods import Every, Periods
+from calframe._typing import Bools, Floats, Ints
+from calframe._verdicts import CLEAR, MIN_ROWS, Judged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """An unbroken run of periods to the end whose gap is clearly beyond the tolerance.
+
+    Attributes
+    ----------
+    model : str or None
+        The score column, where there are several.
+    label : str
+        The period it begins with.
+    before, during : float
+        Gap before it and in it.
+    moved, judged : int
+        Of the segments with rows enough on both sides, how many clearly moved the same way; 0 of 0 without segments.
+    """
+
+    model: str | None
+    label: str
+    before: float
+    during: float
+    moved: int
+    judged: int
+
+    def sentence(self) -> str:
+        """Return the sentence about it."""
+        scores = "scores" if self.model is None else f"scores of {self.model!r}"
+        way = "high" if self.during > 0 else "low"
+        text = (
+            f"Since {self.label} {scores} run {_points(abs(self.during))} points too {way} on average "
+            f"({'+' if self.before >= 5e-5 else ''}{_points(self.before)} before)"
+        )
+        if self.judged:
+            text += f"; {self.moved} of {self.judged} segment{'' if self.judged == 1 else 's'} moved that way"
+        return text
+
+
+def _points(gap: float) -> str:
+    """Return a gap in percentage points, small ones by two digits."""
+    points = 100.0 * gap
+    if abs(points) < 0.005:
+        return "0.0"
+    return f"{points:.1f}" if abs(points) >= 0.95 else f"{points:.2g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Course:
+    """Gaps of one model over time.
+
+    Attributes
+    ----------
+    model : str or None
+        The score column, where there are several.
+    every : str
+        Length of a period.
+    zone : str or None
+        Time zone of the days; None for plain wall time.
+    table : polars.DataFrame
+        One row a period: ``period`` (its first day), ``label``, ``n``, ``rate``, ``mean_score``, ``gap`` with both
+        intervals, ``state`` ("over", "under" or "in"), ``verdict``.
+    undated : int
+        Rows used elsewhere but without a date.
+    since : Since or None
+        The run to the end, if there is one.
+    """
+
+    model: str | None
+    every: Every
+    zone: str | None
+    table: pl.DataFrame
+    undated: int
+    since: Since | None
+
+    @property
+    def comparisons(self) -> int:
+        """Periods with rows enough to be judged."""
+        return int((self.table["verdict"] != "few").sum())
+
+
+def courses(days: Days, *, tolerance: float, alpha: float) -> list[Course]:
+    """Judge the periods of each model over all segments, and find its run to the end."""
+    found = []
+    for number, model in enumerate(days.models):
+        mine = days.model == number
+        index = np.where(mine, days.periods.index, -1)
+        sums = days.totals(index, len(days.periods.starts))
+        judged = judge_sums(sums, tolerance=tolerance, alpha=alpha)
+        found.append(
+            Course(
+                model=model,
+                every=days.periods.every,
+                zone=days.zone,
+                table=_table(days.periods, sums, judged),
+                undated=round(days.sums["n"][mine & (index < 0)].sum()),
+                since=_since(days, index, judged, model, tolerance=tolerance, alpha=alpha),
+            )
+        )
+    return found
+
+
+def _table(periods: Periods, sums: dict[str, Floats], judged: Judged) -> pl.DataFrame:
+    frame = pl.DataFrame(
+        {
+            "period": pl.Series(periods.starts, dtype=pl.Date),
+            "label": pl.Series(periods.labels, dtype=pl.String),
+            "n": np.rint(sums["n"]).astype(np.int64),
+            "rate": ratio(sums["wy"], sums["w"]),
+            "mean_score": ratio(sums["wp"], sums["w"]),
+            "gap": judged.gap,
+            "gap_low": judged.low,
+            "gap_high": judged.high,
+            "simultaneous_low": judged.sim_low,
+            "simultaneous_high": judged.sim_high,
+            "state": pl.Series(_states(judged), dtype=pl.String),
+            "verdict": pl.Series(judged.verdict, dtype=pl.String),
+        }
+    )
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _states(judged: Judged) -> list[str]:
+    """Return how each period stands: marked only where its widened interval leaves out zero."""
+    over, under = judged.judged & (judged.sim_low > 0), judged.judged & (judged.sim_high < 0)
+    return ["over" if a else "under" if b else "in" for a, b in zip(over, under, strict=True)]
+
+
+def _since(
+    days: Days, index: Ints, judged: Judged, model: str | None, *, tolerance: float, alpha: float
+) -> Since | None:
+    """Return the run of marked periods to the end, if it is one way and, taken together, beyond the tolerance."""
+    first = _run_to_the_end(days.periods, judged)
+    if first is None:
+        return None
+    part = np.where(index < 0, -1, (index >= first).astype(np.int64))
+    sums, level = days.totals(part, 2), alpha / judged.comparisons
+    sides = judge_sums(sums, tolerance=tolerance, alpha=level)
+    if sides.verdict[1] not in CLEAR or not _changed(sides, sums, tolerance=tolerance, alpha=level):
+        return None
+    moved, known = _moved(days, part, up=bool(sides.gap[1] > sides.gap[0]), alpha=alpha)
+    return Since(
+        model=model,
+        label=days.periods.labels[first],
+        before=float(sides.gap[0]),
+        during=float(sides.gap[1]),
+        moved=moved,
+        judged=known,
+    )
+
+
+def _run_to_the_end(periods: Periods, judged: Judged) -> int | None:
+    """Return the first period of an unbroken run of marked periods, all one way, that reaches the end.
+
+    Periods with too few rows to be judged, such as one that has just begun, neither end a run nor make one; a long time
+    without rows ends it. None where there is no run, or where it takes in every period that was judged.
+    """
+    known = np.flatnonzero(judged.judged)
+    state = [_states(judged)[i] for i in known]
+    if not state or state[-1] == "in":
+        return None
+    place = len(state) - 1
+    while place > 0 and state[place - 1] == state[-1] and periods.near(int(known[place - 1]), int(known[place])):
+        place -= 1
+    return int(known[place]) if place > 0 else None
+
+
+def _changed(sides: Judged, sums: dict[str, Floats], *, tolerance: float, alpha: float) -> bool:
+    """Tell whether the gap moved away from zero: a gap that was always there did not begin with the run.
+
+    The change must be real (two-sided z-test of two rates), and either the gap before was no clear one or the change
+    itself is beyond the tolerance.
+    """
+    if not sides.judged.all():
+        return False
+    change = float(sides.gap[1] - sides.gap[0])
+    real = bool(_shifts(sums, 1, up=change > 0, alpha=alpha)[0])
+    away = change * float(sides.gap[1]) > 0
+    return real and away and (sides.verdict[0] not in CLEAR or abs(change) > tolerance)
+
+
+def _shifts(sums: dict[str, Floats], count: int, *, up: bool, alpha: float) -> Bools:
+    """Tell for which segments the gap clearly moved one way, from the first half of sums to the second."""
+    halves = {name: values.reshape(count, 2) for name, values in sums.items()}
+    rate, n = ratio(halves["wy"], halves["w"]), effective_rows(halves["w"], halves["w2"])
+    gap = ratio(halves["wp"] - halves["wy"], halves["w"])
+    spread = np.sqrt((rate * (1.0 - rate) / n).sum(axis=1))
+    change = (gap[:, 1] - gap[:, 0]) * (1.0 if up else -1.0)
+    return np.asarray(change > normal_quantile(1.0 - alpha) * spread, dtype=np.bool_)
+
+
+def _moved(days: Days, part: Ints, *, up: bool, alpha: float) -> tuple[int, int]:
+    """Count the segments whose gap clearly moved the same way, of those with rows enough on both sides."""
+    if not days.segmented:
+        return 0, 0
+    segment = days.series // len(days.models)
+    count = int(segment.max()) + 1
+    sums = days.totals(np.where(part < 0, -1, 2 * segment + part), 2 * count)
+    enough = (sums["n"].reshape(count, 2) >= MIN_ROWS).all(axis=1)
+    moved = _shifts(sums, count, up=up, alpha=alpha)
+    return int((moved & enough).sum()), int(enough.sum())

@@ -1,0 +1,136 @@
+"""Sums of a table by segment, model and day; their periods, and verdicts on them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calframe._cells import Groups, cells_plan, changes, read_groups
+from calframe._kernels._binned import effective_rows, ratio
+from calframe._periods import Every, Periods, periods_of
+from calframe._roles import Roles
+from calframe._table import Table, model_alias, open_table
+from calframe._typing import Floats, Ints
+from calframe._verdicts import Judged, judge
+
+_ALL_ROWS = "all rows"
+_TERMS = ("wp", "wy", "w2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Days:
+    """Sums of groups: rows of one segment, model and day, or of a shorter time.
+
+    Attributes
+    ----------
+    sums : dict of str to ndarray
+        Rows ``n``, weight ``w``, weighted scores ``wp`` and labels ``wy``, and squared weight ``w2`` of each group.
+    series : ndarray of int64
+        The series, a segment of one model, of each group; they are numbered in the order of the keys.
+    model : ndarray of int64
+        The model of each group.
+    models : tuple of str or None
+        The score columns; None for a single one.
+    segmented : bool
+        Whether there are segment columns.
+    periods : Periods
+        The periods, with that of each group.
+    zone : str or None
+        The time zone of the days: the one asked for, or the one that the column's type carries.
+    """
+
+    sums: dict[str, Floats]
+    series: Ints
+    model: Ints
+    models: tuple[str | None, ...]
+    segmented: bool
+    periods: Periods
+    zone: str | None
+
+    def totals(self, index: Ints, count: int) -> dict[str, Floats]:
+        """Add the sums of groups up by an index; -1 belongs nowhere."""
+        known = index >= 0
+        return {
+            name: np.asarray(np.bincount(index[known], values[known], minlength=count), dtype=np.float64)
+            for name, values in self.sums.items()
+        }
+
+
+def read_days(data: Any, roles: Roles, *, every: Every | None, engine: Any) -> Days:
+    """Sum a table up by segment and day where it is: no row is read."""
+    table = open_table(data, roles, by_day=True)
+    groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=None), engine=engine), _TERMS)
+    sums = {name: groups.cells.total(name) for name in ("n", "w", *_TERMS)}
+    return days_of(replace(table, keys=table.keys[: len(roles.by)]), groups, sums, every=every)
+
+
+def days_of(by: Table, groups: Groups, sums: dict[str, Floats], *, every: Every | None) -> Days:
+    """Say of groups, which come sorted by segment, to what series and period they belong.
+
+    Parameters
+    ----------
+    by : Table
+        The opened table with the user's segment columns alone as keys.
+    groups : Groups
+        Its groups: segment, day and model.
+    sums : dict of str to ndarray
+        Their sums.
+    every : str or None
+        Length of a period.
+    """
+    model, models = _model(by, groups), by.roles.scores if by.roles.several else (None,)
+    new = np.zeros(max(len(groups) - 1, 0), dtype=np.bool_)
+    for key in by.keys:
+        new |= changes(groups.keys.get_column(key.alias))
+    segment = np.append(0, np.cumsum(new)).astype(np.int64)[: len(groups)]
+    return Days(
+        sums=sums,
+        series=segment * len(models) + model,
+        model=model,
+        models=models,
+        segmented=bool(by.keys),
+        periods=_periods(by, groups, every),
+        zone=_zone(by),
+    )
+
+
+def _model(by: Table, groups: Groups) -> Ints:
+    """Return the number of the model of each group."""
+    if not by.roles.several:
+        return np.zeros(len(groups), dtype=np.int64)
+    number = {model_alias(i): i for i in range(len(by.roles.scores))}
+    return np.array([number[alias] for alias in groups.keys.get_column("_cf_model").to_list()], dtype=np.int64)
+
+
+def _periods(by: Table, groups: Groups, every: Every | None) -> Periods:
+    """Return the periods of the groups; of a table without a time column a single one of all rows."""
+    if by.roles.time is None:
+        index = np.zeros(len(groups), dtype=np.int64)
+        return Periods(every=every or "1y", starts=(dt.date.min,), labels=(_ALL_ROWS,), index=index)
+    column = groups.keys.get_column("_cf_day")
+    missing = column.is_null().to_list()
+    days = [None if gone else int(day) for day, gone in zip(column.to_list(), missing, strict=True)]
+    return periods_of(days, every=every)
+
+
+def _zone(by: Table) -> str | None:
+    if by.roles.time is None or by.roles.time_zone is not None:
+        return by.roles.time_zone
+    return getattr(nw.from_native(by.native).collect_schema()[by.roles.time], "time_zone", None)
+
+
+def judge_sums(sums: dict[str, Floats], *, tolerance: float, alpha: float) -> Judged:
+    """Judge sums; a period in which nothing, or everything, happens is news, so that no events are asked for."""
+    return judge(
+        rate=ratio(sums["wy"], sums["w"]),
+        score=ratio(sums["wp"], sums["w"]),
+        n=np.nan_to_num(effective_rows(sums["w"], sums["w2"])),
+        rows=sums["n"],
+        tolerance=tolerance,
+        alpha=alpha,
+        min_events=0.0,
+    )

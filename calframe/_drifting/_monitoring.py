@@ -1,0 +1,95 @@
+"""The anytime-valid monitor of each series: one line a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calframe._closing import closed_frame
+from calframe._drifting._frames import as_dates
+from calframe._drifting._reading import Reading
+from calframe._kernels._binned import run_starts
+from calframe._kernels._tally import Tally
+from calframe._testing._gathering import gathered
+from calframe._testing._monitor import running_max, wealth
+from calframe._typing import Floats, Ints
+
+_PLACE = "_cf_place"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarms:
+    """When the monitor sounds.
+
+    Attributes
+    ----------
+    e_value : float
+        The e-value at which it does: the number of series by alpha, or 1 / alpha without correction.
+    run_length : float
+        The threshold of the e-detector.
+    """
+
+    e_value: float
+    run_length: float
+
+
+def monitor_frame(reading: Reading, alarms: Alarms, *, clip: float | None) -> nw.DataFrame[Any]:
+    """Return one row per series and batch, in the user's library."""
+    dated = reading.days.periods.index[reading.present] >= 0
+    order = np.argsort(reading.days.series[reading.present], kind="stable")  # groups of a series come in order of time
+    order = order[dated[order]]
+    batches, source = gathered(_clipped(reading.tally, clip), order, np.arange(len(order)))
+    group = reading.present[order[source]]
+    series = reading.days.series[group]
+    starts = run_starts(series, np.zeros(1, dtype=np.int64)) if len(series) else series
+    found = wealth(batches, starts, scale=1.0 / reading.largest_weight)
+    best, far = running_max(found.log_e_value, starts), running_max(found.log_detector, starts)
+    columns = {
+        "n": np.rint(batches.total(batches.rows)).astype(np.int64),
+        "log_e_value": found.log_e_value,
+        "e_value": _exp(found.log_e_value),
+        "log_e_value_max": best,
+        "alarm": (best >= np.log(alarms.e_value)).astype(np.int64),
+        "log_detector": found.log_detector,
+        "detector_alarm": (far >= np.log(alarms.run_length)).astype(np.int64),
+    }
+    return _closed(reading, columns, group)
+
+
+def _closed(reading: Reading, columns: dict[str, Any], group: Ints) -> nw.DataFrame[Any]:
+    """Return the columns behind keys, model and time."""
+    time, by_time = reading.table.roles.time, len(reading.table.keys) > len(reading.by.keys) + 1
+    text = None if time is None or by_time else [_iso(day) for day in _days(reading, group)]
+    columns = columns if by_time else {"time": text or [None] * len(group), **columns}
+    frame = closed_frame(reading.by, reading.groups, columns, segment=group)
+    if by_time:
+        timed = replace(reading.by, keys=(reading.table.keys[len(reading.by.keys)],))
+        times = closed_frame(timed, reading.groups, {_PLACE: group}, segment=group)
+        frame = frame.with_columns(times.get_column(str(time)).alias("time"))
+    first = [name for name in frame.columns if name not in {"time", *columns}]
+    frame = frame.select(*first, "time", *(name for name in columns if name != "time"))
+    frame = frame.with_columns(nw.col("alarm", "detector_alarm") == 1)
+    return frame if by_time else as_dates(frame, "time")
+
+
+def _days(reading: Reading, group: Ints) -> list[Any]:
+    days: list[Any] = reading.groups.keys.get_column("_cf_day")[group.tolist()].to_list()
+    return days
+
+
+def _iso(day: float) -> str:
+    text = f"{int(day):08d}"
+    return f"{text[:4]}-{text[4:6]}-{text[6:]}"
+
+
+def _clipped(tally: Tally, clip: float | None) -> Tally:
+    """Keep scores a distance from 0 and 1."""
+    return tally if clip is None else replace(tally, score=np.clip(tally.score, clip, 1.0 - clip))
+
+
+def _exp(log: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.exp(log)

@@ -1,0 +1,160 @@
+"""A table read by time: which rows belong to which segment, model and period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calframe._cells import Groups, cells_plan, read_groups
+from calframe._closing import closed_frame, keys_as_text
+from calframe._drifting._days import Days, days_of
+from calframe._errors import ArgumentError, ColumnClashError
+from calframe._kernels._tally import Tally
+from calframe._periods import Every
+from calframe._reading import read_rows, read_tallies
+from calframe._roles import Roles
+from calframe._table import Table, open_table, view_of
+from calframe._testing._gathering import gathered
+from calframe._typing import Bools, Floats, Ints
+
+Batch: TypeAlias = Literal["time", "day"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reading:
+    """A table by segment, model and time.
+
+    Attributes
+    ----------
+    table : Table
+        The opened table, with the time among its keys.
+    by : Table
+        The same with the user's segment columns alone, to give results their keys.
+    groups : Groups
+        Its groups: segment, time and model.
+    tally : Tally
+        The scores of the groups that have rows.
+    present : ndarray of int64
+        The groups of its segments.
+    days : Days
+        The sums of the groups, and the series and the period of each.
+    largest_weight : float
+        The largest weight of a row; 1 without weights, and where they count rows.
+    """
+
+    table: Table
+    by: Table
+    groups: Groups
+    tally: Tally
+    present: Ints
+    days: Days
+    largest_weight: float
+
+    @property
+    def first_group(self) -> Ints:
+        """A group of each series."""
+        return np.unique(self.days.series, return_index=True)[1]
+
+    @property
+    def model(self) -> Ints:
+        """The model of each series."""
+        return self.days.model[self.first_group]
+
+    @property
+    def narrow(self) -> Bools:
+        """Whether the scores of each series are float32."""
+        narrow = np.asarray(self.table.narrow)
+        return narrow[self.model if len(narrow) > 1 else np.zeros_like(self.model)]
+
+    def names(self) -> list[tuple[str | None, ...]]:
+        """Return segment and model of each series as text."""
+        columns = [list(keys_as_text(self.by, self.groups, key)) for key in self.by.keys]
+        return [(*(column[i] for column in columns), str(self.days.model[i])) for i in self.first_group.tolist()]
+
+    def frame(self, columns: dict[str, Any], series: Ints) -> nw.DataFrame[Any]:
+        """Return columns behind the keys and the model of some series, in the user's library."""
+        return closed_frame(self.by, self.groups, columns, segment=self.first_group[series])
+
+
+def read(
+    data: Any, roles: Roles, *, every: Every | None, batch: Batch, reserved: Sequence[str], engine: Any
+) -> Reading:
+    """Read a table once, by segment, model and time."""
+    for name in roles.by:
+        if name in reserved:
+            raise ColumnClashError.from_reserved(name)
+    if roles.time in roles.by:
+        msg = f"by= names the time column {roles.time!r}, which makes the periods; leave it out of by."
+        raise ArgumentError(msg)
+    by_time = roles.time is not None and batch == "time"
+    keyed = replace(roles, by=(*roles.by, str(roles.time))) if by_time else roles
+    table = _opened(data, keyed, by_day=roles.time is not None)
+    rows = read_rows(table, engine=engine)
+    groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
+    found = list(read_tallies(table, rows, groups))
+    tally = Tally.joined([tally for _, tally in found]) if found else _nothing()
+    present = np.concatenate([segments for segments, _ in found]) if found else np.zeros(0, dtype=np.int64)
+    by = replace(table, keys=table.keys[: len(roles.by)])
+    return Reading(
+        table=table,
+        by=by,
+        groups=groups,
+        tally=tally,
+        present=present,
+        days=days_of(by, groups, _sums(tally, present, len(groups)), every=every),
+        largest_weight=_largest_weight(table, rows),
+    )
+
+
+def reference_tally(data: Any, roles: Roles, reading: Reading, *, engine: Any) -> tuple[Tally, Ints]:
+    """Return the scores of a second table, and the series of the first one that each of its segments is for."""
+    second = read(data, replace(roles, time=None, time_zone=None), every=None, batch="day", reserved=(), engine=engine)
+    place = {name: i for i, name in enumerate(reading.names())}
+    known = np.array([place.get(name, -1) for name in second.names()], dtype=np.int64)
+    target = known[second.days.series[second.present]]
+    return gathered(second.tally, np.flatnonzero(target >= 0), target[target >= 0])
+
+
+def _opened(data: Any, roles: Roles, *, by_day: bool) -> Table:
+    view = view_of(roles, None)
+    if view == "vectors":
+        msg = (
+            "drift follows one probability; for several classes call it once for each, with score= the column of the "
+            "class and positive= the class."
+        )
+        raise ArgumentError(msg)
+    return open_table(data, roles, by_day=by_day, view=view)
+
+
+def _nothing() -> Tally:
+    nothing = np.zeros(0)
+    return Tally.of_counts(np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
+
+
+def _largest_weight(table: Table, rows: nw.LazyFrame[Any]) -> float:
+    if not table.weighted or table.roles.weight_kind == "frequency":
+        return 1.0
+    found = table.collect(rows.select(nw.col("_cf_w").max())).get_column("_cf_w").to_list()[0]
+    return float(found or 1.0)
+
+
+def _sums(tally: Tally, present: Ints, count: int) -> dict[str, Floats]:
+    """Return the sums of the groups.
+
+    From the sorted scores rather than the engine's sums, whose last digits depend on the order of adding.
+    """
+    terms = {
+        "n": tally.rows,
+        "w": tally.weight,
+        "wp": tally.weight * tally.score,
+        "wy": tally.positive,
+        "w2": tally.squared,
+    }
+    return {
+        name: np.asarray(np.bincount(present, tally.total(values), minlength=count), dtype=np.float64)
+        for name, values in terms.items()
+    }

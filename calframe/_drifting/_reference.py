@@ -1,0 +1,130 @@
+"""What periods are compared with: some periods, those just before, or another table."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from calframe._errors import ArgumentError
+from calframe._periods import Periods, periods_of
+from calframe._source import opened
+from calframe._typing import Bools
+
+Kind: TypeAlias = Literal["periods", "rolling", "table"]
+
+_FIRST, _ROLLING = "first", "rolling"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reference:
+    """The reference.
+
+    Attributes
+    ----------
+    kind : {"periods", "rolling", "table"}
+        What it is.
+    periods : ndarray of bool
+        Which periods belong to it; none where it is not periods.
+    window : int
+        How many periods before a period are its reference, where that is rolling.
+    words : str
+        How it is called.
+    """
+
+    kind: Kind
+    periods: Bools
+    window: int
+    words: str
+
+    @classmethod
+    def from_argument(cls, reference: Any, periods: Periods, *, window: int) -> Reference:
+        """Read the ``reference=`` argument."""
+        count = len(periods.starts)
+        none = np.zeros(count, dtype=np.bool_)
+        if is_table(reference):
+            return cls(kind="table", periods=none, window=0, words="the reference table")
+        if isinstance(reference, str) and reference == _ROLLING:
+            words = "the period before" if window == 1 else f"the {window} periods before"
+            return cls(kind="rolling", periods=none, window=window, words=words)
+        if reference is None:
+            chosen = np.arange(count) < max((count + 2) // 3, 1)
+        elif isinstance(reference, str) and reference == _FIRST:
+            chosen = np.arange(count) < 1
+        else:
+            chosen = _chosen(reference, periods)
+        return cls(kind="periods", periods=chosen, window=0, words=_words(chosen, periods))
+
+
+def is_table(reference: Any) -> bool:
+    """Tell whether ``reference=`` is a table: anything that names no periods."""
+    return reference is not None and not isinstance(reference, str | dt.date | tuple | list)
+
+
+def check_reference(reference: Any, time: str | None, window: Any) -> None:
+    """Raise unless there is a time column, or a second table that takes its place; and unless `window` is a number."""
+    if time is None and not is_table(reference):
+        msg = "drift needs time=, the column of dates or datetimes, unless reference= is a second table."
+        raise ArgumentError(msg)
+    if is_table(reference):
+        try:
+            opened(reference)
+        except ArgumentError as error:
+            msg = (
+                "reference= takes a period's label, a date, a pair of dates, 'first', 'rolling' or a second table; got "
+                f"{reference!r}."
+            )
+            raise ArgumentError(msg) from error
+    if not isinstance(window, int | np.integer) or isinstance(window, bool) or window < 1:
+        msg = f"window must be a number of periods of 1 or more; got {window!r}."
+        raise ArgumentError(msg)
+
+
+def _chosen(reference: Any, periods: Periods) -> Bools:
+    """Return the periods between two dates, that of a date, or that of a label."""
+    if isinstance(reference, tuple | list):
+        if len(reference) != 2:
+            raise _unknown(reference, periods)
+        first, last = (_place(one, reference, periods) for one in reference)
+        starts = np.array([start.toordinal() for start in periods.starts])
+        chosen = (starts >= first.toordinal()) & (starts <= last.toordinal())
+    elif isinstance(reference, str) and reference in periods.labels:
+        chosen = np.array([label == reference for label in periods.labels])
+    else:
+        start = _place(reference, reference, periods)
+        chosen = np.array([one == start for one in periods.starts], dtype=np.bool_)
+    if not chosen.any():
+        raise _unknown(reference, periods)
+    return chosen
+
+
+def _place(one: Any, reference: Any, periods: Periods) -> dt.date:
+    """Return the start of the period that a date, or its text, or a label falls into."""
+    if isinstance(one, str) and one in periods.labels:
+        return periods.starts[periods.labels.index(one)]
+    try:
+        day = dt.date.fromisoformat(one) if isinstance(one, str) else one
+        day = day.date() if isinstance(day, dt.datetime) else day
+        number = day.year * 10_000 + day.month * 100 + day.day
+    except (ValueError, AttributeError) as error:
+        raise _unknown(reference, periods) from error
+    return periods_of([number], every=periods.every).starts[0]
+
+
+def _unknown(reference: Any, periods: Periods) -> ArgumentError:
+    ends: Sequence[str] = (periods.labels[0], periods.labels[-1]) if periods.labels else ("none", "none")
+    return ArgumentError(
+        f"reference= names no period of the table; got {reference!r}. Give a period's label, a date in it, a pair of "
+        f"dates, 'first', 'rolling' or a second table; periods run from {ends[0]!r} to {ends[1]!r}."
+    )
+
+
+def _words(chosen: Bools, periods: Periods) -> str:
+    places = np.flatnonzero(chosen)
+    if not len(places):
+        return "no period"
+    first, last = periods.labels[int(places[0])], periods.labels[int(places[-1])]
+    return first if first == last else f"{first} to {last}"
