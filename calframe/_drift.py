@@ -161,7 +161,7 @@ def drift(
 
     Notes
     -----
-    Intervals of a gap mirror the Wilson interval of the rate, scores held fixed.
+    Intervals of a gap mirror those of the rate, scores held fixed: Wilson's, for verdicts that of Clopper and Pearson.
 
     The p-value of a gap of 0 comes from the Binomial matched to mean and variance of the positives that the scores say,
     twice the smaller tail. That of the reference's gap predicts the positives of the period, or of the reference where

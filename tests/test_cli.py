@@ -294,7 +294,9 @@ def test_every_option_says_its_meaning_and_default(command: click.Command) -> No
         assert known or option.name == "json_output", f"{option.name} does not say its default"
 
 
-@pytest.mark.parametrize("command", ["metrics", "curve", "report", "demo"])
+@pytest.mark.parametrize(
+    "command", ["metrics", "curve", "report", "demo", "check", "test", "compare", "audit", "drift"]
+)
 def test_help_fits_a_terminal(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80

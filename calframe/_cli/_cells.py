@@ -7,6 +7,7 @@ from typing import Any
 
 NULL = "–"
 _DIGITS = 4
+_LEAST_PVALUE = 0.001
 _TO_ASCII = str.maketrans(
     {"–": "-", "−": "-", "…": "~", "’": "'", "▲": "^", "▼": "v", "△": "/", "▽": "\\", "●": "=", "○": "?"}
 )
@@ -47,6 +48,19 @@ def range_text(low: float | None, high: float | None) -> str:
     ('−0.5000 to 0.2500', '–')
     """
     return NULL if low is None or high is None else f"{number_text(low)} to {number_text(high)}"
+
+
+def pvalue_text(value: float | None) -> str:
+    """Write a p-value for a table that people read: three decimals, and none smaller than that.
+
+    Examples
+    --------
+    >>> [pvalue_text(value) for value in (0.25, 0.0004, 1.0, 0.9999, None)]
+    ['0.250', '< 0.001', '1.000', '1.000', '–']
+    """
+    if value is None:
+        return NULL
+    return "< 0.001" if value < _LEAST_PVALUE else f"{value:.3f}"
 
 
 def name_text(value: Any) -> str:

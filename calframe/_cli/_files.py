@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import hashlib
 import io
 import sys
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,7 @@ _PACKED_KINDS = (*_TEXT_KINDS, "ndjson")  # the formats that polars unpacks whil
 _SEPARATORS = {"\t": "tab", ";": "semicolon (;)", "|": "bar (|)", ",": "comma"}
 _GLOB = frozenset("*?[")
 _FOR_TYPES = 10_000  # rows that decide the types of the columns without a role
+_PART = 1 << 20  # bytes read at once
 _ARROW_FILE = b"ARROW1"  # the other kind of Arrow data, a stream, starts without it
 _HINTS = {
     "invalid utf-8": "Save it as UTF-8 first.",
@@ -113,6 +115,29 @@ def is_source(path: Path, sources: Sequence[str]) -> bool:
     """
     read = [other for source in sources for other in (source, *glob.glob(source, recursive=True))]  # noqa: PTH207
     return path.exists() and any(Path(other).exists() and path.samefile(other) for other in read)
+
+
+def digest(sources: Sequence[str]) -> str | None:
+    """Return the SHA-256 of files, one after the other as they are read; None for standard input.
+
+    Parameters
+    ----------
+    sources
+        Paths or globs, or `-`.
+
+    Returns
+    -------
+    str or None
+        In hexadecimal.
+    """
+    if STDIN in sources:
+        return None
+    found = hashlib.sha256()
+    for path in (path for source in sources for path in _expand(source)):
+        with path.open("rb") as file:
+            while part := file.read(_PART):
+                found.update(part)
+    return found.hexdigest()
 
 
 def _open_stdin(sources: Sequence[str], as_text: Sequence[str] | None) -> pl.LazyFrame:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 
 import click
 
 from calframe._cli._apply import apply
+from calframe._cli._audit import audit
+from calframe._cli._check import check
+from calframe._cli._compare import compare
 from calframe._cli._curve import curve
 from calframe._cli._demo import demo
+from calframe._cli._drift import drift
 from calframe._cli._fit import fit
+from calframe._cli._inference import test
 from calframe._cli._metrics import metrics
 from calframe._cli._report import report
 from calframe._cli._words import as_options
@@ -25,7 +31,8 @@ _INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 @click.group(
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 fine, 2 could not run. The result goes to stdout, notes and errors to stderr.",
+    epilog="Exit status: 0 fine, 1 a limit of `check` is broken, 2 could not run. The result goes to stdout, notes and "
+    "errors to stderr.",
 )
 @click.version_option(__version__, "--version", prog_name="calframe", message="%(prog)s %(version)s")
 @click.pass_context
@@ -40,7 +47,7 @@ def cli(context: click.Context) -> None:
         context.exit(_COULD_NOT_RUN)
 
 
-for _command in (report, metrics, curve, fit, apply, demo):
+for _command in (report, check, metrics, curve, test, compare, audit, drift, fit, apply, demo):
     cli.add_command(_command)
 
 
@@ -55,17 +62,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when it ran, 2 when it could not (bad path, column, value or usage), 130 when it was interrupted.
+        0 when it ran, 1 when a limit of `check` is broken, 2 when it could not run (bad path, column, value or usage),
+        130 when it was interrupted.
     """
     _survive_narrow_encodings()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CalframeWarning)
-        status, problem = _run(arguments)
-    for warning in caught:
+        status, problem = _ended(arguments)
+    for warning in {str(warning.message): warning for warning in caught}.values():
         _show(warning)
     if problem:
         click.echo(f"Error: {problem}", err=True)
     return status
+
+
+def _ended(arguments: Sequence[str] | None) -> tuple[int, str]:
+    """Run the command; a fault of calframe's own must not end with the status of a broken limit."""
+    try:
+        return _run(arguments)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001  a panic of polars is no Exception
+        traceback.print_exc()
+        return _COULD_NOT_RUN, ""
 
 
 def _run(arguments: Sequence[str] | None) -> tuple[int, str]:

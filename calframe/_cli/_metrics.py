@@ -38,13 +38,6 @@ _POSTERIOR = click.option(
     help="Column of the true probability, known in simulations; with --class one for each class, in their order. "
     "Default: none.",
 )
-_SMOOTHER = click.option(
-    "--smoother",
-    type=click.Choice(["loess", "loess_direct", "lowess"]),
-    default="loess",
-    show_default=True,
-    help="The curve behind ici, e50, e90 and emax: R's loess, the same fitted at each score, or R's lowess.",
-)
 _LEVEL = click.option(
     "--confidence-level",
     type=float,
@@ -55,20 +48,6 @@ _INTERVAL = click.option(
     "--interval",
     type=click.Choice(["wilson", "clopper_pearson", "jeffreys"]),
     help="Kind of interval of the rate. Default: the best for each metric, wilson for the rate.",
-)
-_CLIP = click.option(
-    "--clip",
-    type=float,
-    metavar="PROBABILITY",
-    help="Keep scores this far from 0 and 1 in the log loss, such as 1e-15. Default: as they are; it can be infinite.",
-)
-_FLOOR = click.option(
-    "--floor",
-    type=float,
-    default=1e-12,
-    show_default=True,
-    metavar="PROBABILITY",
-    help="Keep scores this far from 0 and 1 in slope, intercept and citl, which need their log-odds.",
 )
 _OUTPUT = click.option(
     "-o",
@@ -83,8 +62,8 @@ _OUTPUT = click.option(
 @given.options(
     *(given.FILES, given.LABEL, given.SCORE, given.CLASS, given.BY, given.WEIGHT, _METRIC, _NOTION),
     *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, _LEVEL, _INTERVAL, given.RESAMPLES),
-    *(given.SEED, _SMOOTHER, _CLIP, _FLOOR, _POSTERIOR, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND),
-    *(_OUTPUT, given.FORMAT),
+    *(given.SEED, given.SMOOTHER, given.CLIP, given.FLOOR, _POSTERIOR, given.POSITIVE, given.LINK, given.INVALID),
+    *(given.WEIGHT_KIND, _OUTPUT, given.FORMAT),
 )
 def metrics(*, files: tuple[str, ...], output: Path | None, form: str | None, **arguments: Any) -> None:
     """Compute calibration metrics per segment of FILE.

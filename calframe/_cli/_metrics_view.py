@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,14 +9,13 @@ import polars as pl
 
 from calframe._cli._cells import name_text, number_text, range_text
 from calframe._cli._grid import Column, cut, grid, span
+from calframe._cli._notes import LONG_LINE, note_lines
 from calframe._cli._terminal import takes_style, width
 
 _NAME_CELLS = 24  # room of a segment's name,
 _HEAD_CELLS = 16  # and where it heads a column
-_LONG_LINE = 120  # cells; a longer line is turned around, if that helps
 _SHOWN_IF_ANY = ("n_missing", "n_invalid")  # counts that are mostly 0
 _FOLDED_FROM = 9  # longer headings break at an underscore
-_LISTED = 5  # segments named beside a note
 
 
 class _Metric(NamedTuple):
@@ -46,11 +44,11 @@ def metrics_view(table: pl.DataFrame, *, keys: Sequence[str]) -> str:
     """
     metrics = [_metric(table, name) for name in _names(table, keys)]
     across = _across(table, keys, metrics)
-    edge = min(width(), _LONG_LINE)
+    edge = min(width(), LONG_LINE)
     if span(across) > edge:
         down = _down(table, keys, metrics)
         across = down if span(down) <= edge else across
-    return grid(across, width=width(), style=takes_style()) + _notes(table, keys)
+    return grid(across, width=width(), style=takes_style()) + note_lines(table, keys)
 
 
 def _names(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
@@ -100,21 +98,3 @@ def _folded(name: str) -> str:
         return name
     first, last = name.rsplit("_", 1)
     return f"{first}_\n{last}"
-
-
-def _notes(table: pl.DataFrame, keys: Sequence[str]) -> str:
-    """Say each note once, with the segments it is about."""
-    about: dict[str, list[str]] = {}
-    for row in table.filter(pl.col("note").is_not_null()).iter_rows(named=True):
-        for note in row["note"].split("; "):
-            about.setdefault(note, []).append(", ".join(cut(name_text(row[key]), _NAME_CELLS) for key in keys))
-    lines = [_listed(segments, of=table.height) + note for note, segments in about.items()]
-    edge = min(width(), _LONG_LINE)
-    return "".join(["\n", *(textwrap.fill(line, edge) + "\n" for line in lines)]) if lines else ""
-
-
-def _listed(segments: Sequence[str], *, of: int) -> str:
-    if len(segments) == of:
-        return "all segments: " if of > 1 else ""
-    more = len(segments) - _LISTED
-    return "; ".join(segments[:_LISTED]) + (f" and {more:,} more" if more > 0 else "") + ": "

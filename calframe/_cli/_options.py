@@ -45,6 +45,9 @@ SCORE = click.option(
     help="Column of predicted probabilities, from 0 to 1; repeat it to compare models side by side. Default: none; "
     "this or --class is needed.",
 )
+ONE_SCORE = click.option(
+    "--score", required=True, metavar="COLUMN", help="Column of predicted probabilities, from 0 to 1 (or see --link)."
+)
 CLASS = click.option(
     "--class",
     "classes",
@@ -124,6 +127,97 @@ INVALID = click.option(
     show_default=True,
     help="What to do with scores outside 0 to 1 and weights below 0: stop, or leave these rows out and count them.",
 )
+TIME = click.option(
+    "--time",
+    metavar="COLUMN",
+    help="Column of dates or times (as text: 2013-12-31, 2013-12-31T08:00), for the course over time. Default: none.",
+)
+ZONE = click.option(
+    "--time-zone",
+    metavar="ZONE",
+    help="Time zone in which days begin, such as Europe/Paris. Default: that of the column.",
+)
+TOLERANCE = click.option(
+    "--tolerance",
+    type=float,
+    default=0.03,
+    show_default=True,
+    metavar="GAP",
+    help="Largest gap between mean score and observed rate that does no harm; 0.03 is 3 percentage points.",
+)
+ALPHA = click.option(
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="LEVEL",
+    help="Chance of any false alarm over all segments that the verdicts accept.",
+)
+PERIOD = click.option(
+    "--every",
+    type=click.Choice(["1d", "1w", "1mo", "1q", "1y", "auto"]),
+    default="1mo",
+    show_default=True,
+    callback=lambda _context, _option, value: None if value == "auto" else value,
+    help="Length of a period: day, week, month, quarter, year, or the longest that gives six periods (auto).",
+)
+REFERENCE = click.option(
+    "--reference",
+    metavar="PERIOD",
+    help="Periods that the others are compared with: `first`, a name (Jan 2024), a date in it, or two dates with .. "
+    "between (2024-01-01..2024-06-30). Default: the first third of the periods.",
+)
+SMOOTHER = click.option(
+    "--smoother",
+    type=click.Choice(["loess", "loess_direct", "lowess"]),
+    default="loess",
+    show_default=True,
+    help="The curve behind ici, e50, e90 and emax: R's loess, the same fitted at each score, or R's lowess.",
+)
+CLIP = click.option(
+    "--clip",
+    type=float,
+    metavar="PROBABILITY",
+    help="Keep scores this far from 0 and 1 in the log loss, such as 1e-15. Default: as they are; it can be infinite.",
+)
+FLOOR = click.option(
+    "--floor",
+    type=float,
+    default=1e-12,
+    show_default=True,
+    metavar="PROBABILITY",
+    help="Keep scores this far from 0 and 1 in slope, intercept and citl, which need their log-odds.",
+)
+CLUSTER = click.option(
+    "--cluster",
+    metavar="COLUMN",
+    help="Column that says which rows belong together, such as those of one person: they are not taken as independent. "
+    "Default: every row by itself.",
+)
+
+
+def correction(*names: str) -> Decorator:
+    """Make the option `--correction`.
+
+    Parameters
+    ----------
+    *names
+        What it can be besides the usual ones.
+
+    Returns
+    -------
+    callable
+        The decorator.
+    """
+    usual = ["holm", "bonferroni", "benjamini_hochberg", "benjamini_yekutieli", *names, "none"]
+    return click.option(
+        "--correction",
+        type=click.Choice(usual),
+        default="holm",
+        show_default=True,
+        metavar="NAME",
+        help=f"How p-values are adjusted for their number: {', '.join(usual[:-1])} or none.",
+    )
 
 
 def options(*decorators: Decorator) -> Callable[[_Command], _Command]:
@@ -218,6 +312,22 @@ def read_bins(text: str) -> int | list[float] | Literal["auto"]:
     except ValueError:
         msg = f"{text!r} is neither a whole number nor `auto` nor edges with commas, such as 0,0.1,0.5,1."
         raise click.BadParameter(msg, param_hint="'--bins'") from None
+
+
+def read_reference(text: str | None) -> str | tuple[str, ...] | None:
+    """Read the value of `--reference`.
+
+    Parameters
+    ----------
+    text
+        What was typed.
+
+    Returns
+    -------
+    str, tuple of two str, or None
+        As the functions take it.
+    """
+    return tuple(part.strip() for part in text.split("..", 1)) if text is not None and ".." in text else text
 
 
 def read_metrics(names: tuple[str, ...]) -> list[str] | str | None:

@@ -148,17 +148,18 @@ def table_text(table: pl.DataFrame, *, form: str) -> str:
 def _markdown(table: pl.DataFrame) -> str:
     rule = ["---:" if kind.is_numeric() else "---" for kind in table.dtypes]
     columns = [[_cell(value, column) for value in column] for column in table]
-    rows = [[_escaped(name_text(name)) for name in table.columns], rule, *zip(*columns, strict=True)]
+    rows = [[escaped(name_text(name)) for name in table.columns], rule, *zip(*columns, strict=True)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _cell(value: Any, column: pl.Series) -> str:
     if column.dtype.is_numeric():
         return number_text(value).replace(",", "")  # plain digits: a key may be a year
-    return NULL if value is None and column.name == "note" else _escaped(name_text(value))
+    return NULL if value is None and column.name == "note" else escaped(name_text(value))
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return text on which Markdown does not act."""
     marked = "".join(f"\\{char}" if char in _MARKUP else char for char in text)
     return marked.replace("&", "&amp;").replace("<", "&lt;")
 

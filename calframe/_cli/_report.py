@@ -22,39 +22,10 @@ from calframe._verb_report import report as compute
 _PAGE = Path("report.html")
 _STDOUT = Path("-")
 
-_SCORE = click.option(
-    "--score", required=True, metavar="COLUMN", help="Column of predicted probabilities, from 0 to 1 (or see --link)."
-)
-_TIME = click.option(
-    "--time",
-    metavar="COLUMN",
-    help="Column of dates or times (as text: 2013-12-31, 2013-12-31T08:00), for the course over time. Default: none.",
-)
-_ZONE = click.option(
-    "--time-zone",
-    metavar="ZONE",
-    help="Time zone in which days begin, such as Europe/Paris. Default: that of the column.",
-)
 _EVERY = click.option(
     "--every",
     type=click.Choice(["1d", "1w", "1mo", "1q", "1y"]),
     help="Length of a period: day, week, month, quarter or year. Default: the longest that gives six periods.",
-)
-_TOLERANCE = click.option(
-    "--tolerance",
-    type=float,
-    default=0.03,
-    show_default=True,
-    metavar="GAP",
-    help="Largest gap between mean score and observed rate that does no harm; 0.03 is 3 percentage points.",
-)
-_ALPHA = click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="LEVEL",
-    help="Chance of any false alarm over all segments that the verdicts accept.",
 )
 _METRIC = click.option(
     "--metric",
@@ -84,8 +55,9 @@ _OPEN = click.option("--open", "open_page", is_flag=True, help="Open the page in
 
 @click.command("report", short_help="Write an HTML report: what is wrong, where, since when.")
 @given.options(
-    *(given.FILES, given.LABEL, _SCORE, given.BY, given.WEIGHT, _TIME, _ZONE, _EVERY, _TOLERANCE, _ALPHA),
-    *(_METRIC, _TITLE, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _OUTPUT, _JSON, _OPEN),
+    *(given.FILES, given.LABEL, given.ONE_SCORE, given.BY, given.WEIGHT, given.TIME, given.ZONE, _EVERY),
+    *(given.TOLERANCE, given.ALPHA, _METRIC, _TITLE, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND),
+    *(_OUTPUT, _JSON, _OPEN),
 )
 def report(
     *, files: tuple[str, ...], output: Path | None, json_output: Path | None, open_page: bool, **arguments: Any

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from calframe._cli._cells import to_ascii
@@ -71,16 +71,21 @@ def width() -> int:
 
 
 @contextmanager
-def waiting(text: str) -> Iterator[None]:
+def waiting(text: str) -> Iterator[Callable[[float], None] | None]:
     """Show that work goes on, on stderr, when it takes long and a person is watching.
 
     Parameters
     ----------
     text
         What is being done.
+
+    Yields
+    ------
+    callable or None
+        Takes the share of the work that is done, to be shown beside the text; None where nobody is watching.
     """
     if not sys.stderr.isatty() or os.environ.get("CI"):
-        yield
+        yield None
         return
     from rich.console import Console  # noqa: PLC0415  costs 40 ms, which nobody waits for in a pipe
 
@@ -88,7 +93,7 @@ def waiting(text: str) -> Iterator[None]:
     timer = threading.Timer(_PATIENCE, status.start)
     timer.start()
     try:
-        yield
+        yield lambda share: status.update(f"{text}: {share:.0%}")
     finally:
         timer.cancel()
         timer.join()

@@ -10,12 +10,14 @@ _ARGUMENTS = (
     *("bins", "strategy", "closed", "clip", "floor", "smoother", "posterior", "notion", "method"),
     *("interval", "confidence_level", "tolerance", "alpha", "title", "metrics", "n_resamples", "rng"),
     *("pooling", "parameters", "interpolation", "epsilon", "target_smoothing", "off_diagonal", "intercept", "name"),
+    *("cluster", "statistic", "df", "alternative", "kernel_law", "inequality", "correction", "reference", "window"),
+    *("psi_bins", "psi_floor", "batch", "run_length", "depth", "min_rows", "numeric_bins", "max_segments"),
 )
 _OPTIONS = {"metrics": "metric", "n_resamples": "resamples", "rng": "seed"}  # where they are not called the same
-_ROLES = ("label", "score", "by", "weight", "time")  # of columns, of which messages speak by these names
+_ROLES = ("label", "score", "by", "weight", "time", "cluster")  # of columns, of which messages speak by these names
 _NAMES = "|".join(_ARGUMENTS)
 _ARGUMENT = re.compile(rf"(?<!['\"\w])({_NAMES})=(?:'([^']*)'|(\w[\w.+-]*\b)|\[((?:'[^']*'(?:, )?)+)\])?")
-_SUBJECT = re.compile(rf"^(?!(?:{'|'.join(_ROLES)}) )({_NAMES})(?= must )")
+_SUBJECT = re.compile(rf"^(?!(?:{'|'.join(_ROLES)}) )({_NAMES})(?= (?:must|is) )")
 
 
 def as_options(text: str) -> str:

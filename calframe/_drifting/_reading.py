@@ -11,12 +11,14 @@ import numpy as np
 
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import closed_frame, keys_as_text
+from calframe._columns import check_columns
 from calframe._drifting._days import Days, days_of
-from calframe._errors import ArgumentError, ColumnClashError
+from calframe._errors import ArgumentError
 from calframe._kernels._tally import Tally
 from calframe._periods import Every
 from calframe._reading import read_rows, read_tallies
 from calframe._roles import Roles
+from calframe._source import opened
 from calframe._table import Table, open_table, view_of
 from calframe._testing._gathering import gathered
 from calframe._typing import Bools, Floats, Ints
@@ -84,12 +86,10 @@ def read(
     data: Any, roles: Roles, *, every: Every | None, batch: Batch, reserved: Sequence[str], engine: Any
 ) -> Reading:
     """Read a table once, by segment, model and time."""
-    for name in roles.by:
-        if name in reserved:
-            raise ColumnClashError.from_reserved(name)
     if roles.time in roles.by:
         msg = f"by= names the time column {roles.time!r}, which makes the periods; leave it out of by."
         raise ArgumentError(msg)
+    check_columns(opened(data).lazy(), roles, reserved)
     by_time = roles.time is not None and batch == "time"
     keyed = replace(roles, by=(*roles.by, str(roles.time))) if by_time else roles
     table = _opened(data, keyed, by_day=roles.time is not None)

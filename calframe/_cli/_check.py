@@ -1,0 +1,242 @@
+"""`calframe check`: a gate for pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import polars as pl
+from polars import selectors as cs
+
+from calframe._cli import _options as given
+from calframe._cli._check_data import annotation_lines, append_summary, json_text
+from calframe._cli._check_rules import Gate, Rule, read_limits, rules_of
+from calframe._cli._files import digest, reading
+from calframe._cli._input import open_input
+from calframe._cli._output import check_target, put_text
+from calframe._cli._terminal import emit, waiting
+from calframe._cli._text import label_value
+from calframe._metrics import metrics
+
+if TYPE_CHECKING:
+    from calframe._cli._check_numbers import Found, Request
+
+_STDOUT = Path("-")
+_TRIPPED = 1
+_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+_MAX_GAP = click.option(
+    "--max-gap",
+    type=_SHARE,
+    metavar="GAP",
+    help="Largest gap, either way, between mean score and observed rate; 0.03 is 3 percentage points. Default: none.",
+)
+_MAX_ECE = click.option(
+    "--max-ece",
+    type=_SHARE,
+    metavar="ERROR",
+    help="Largest expected calibration error, chance taken out: broken where the lower end of its interval is above. "
+    "Default: none.",
+)
+_MAX_DRIFT = click.option(
+    "--max-drift",
+    type=_SHARE,
+    metavar="GAP",
+    help="Furthest that the gap of any period after the reference may have moved from that of the reference, either "
+    "way; needs --time. Default: none.",
+)
+_MAX = click.option(
+    "--max",
+    "most",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    callback=read_limits,
+    help="Largest value of any metric with an interval; repeat it for more. Default: none.",
+)
+_MIN = click.option(
+    "--min",
+    "least",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    callback=read_limits,
+    help="Smallest value of any metric with an interval, such as auc=0.7; repeat it for more. Default: none.",
+)
+_STRICT = click.option(
+    "--strict",
+    is_flag=True,
+    help="Hold only where intervals lie wholly within their limits: one that reaches over breaks, too.",
+)
+_FAIL_ON = click.option(
+    "--fail-on",
+    type=click.Choice(["gap", "lean", "undecided"]),
+    default="gap",
+    show_default=True,
+    help="What breaks: an interval wholly beyond its limit (gap), an adjusted p-value of a gap below --alpha, too "
+    "(lean), or everything that is not known to hold, segments of too few rows included (undecided).",
+)
+_ALPHA = click.option(
+    "--alpha",
+    type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    metavar="LEVEL",
+    help="Chance of any false alarm, of each rule over all segments together.",
+)
+_BY = click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column that makes segments; repeat it for more, each by itself as in `report`. All rows together are always "
+    "checked. Default: no segments.",
+)
+_JSON = click.option(
+    "--json",
+    "json_output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the verdict here (.json), also when it is broken; - prints it alone.",
+)
+_FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "github"]),
+    default="table",
+    show_default=True,
+    help="How to print: for a person, or as ::error:: lines of a GitHub workflow, with a summary of the step.",
+)
+
+
+@click.command("check", short_help="Gate a pipeline: exit status 1 if a limit is broken.")
+@given.options(
+    *(given.FILES, given.LABEL, given.ONE_SCORE, _BY, given.WEIGHT, _MAX_GAP, _MAX_ECE, _MAX_DRIFT, _MAX, _MIN),
+    *(_STRICT, _FAIL_ON, _ALPHA, given.TIME, given.PERIOD, given.ZONE, given.REFERENCE),
+    *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, given.RESAMPLES, given.SEED),
+    *(given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _JSON, _FORMAT),
+)
+@click.pass_context
+def check(
+    context: click.Context, /, *, files: tuple[str, ...], json_output: Path | None, form: str, **arguments: Any
+) -> None:
+    """Check limits in FILE, segment by segment: exit status 0 if all hold, 1 if one is broken, 2 if it could not run.
+
+    A limit is broken where the interval of a value lies wholly beyond it, so that chance seldom breaks one; what is not
+    decided does not, but is said. There is no limit unless you give one. A segment is judged if it has 100 rows, with
+    10 positives and 10 negatives. FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several
+    files of one format and globs make one table, and `-` reads CSV from standard input. Only the columns named here are
+    read.
+
+    Example: calframe check preds.parquet --label late --score p --by carrier --max-gap 0.03 --min auc=0.7
+    """
+    limits = {name: arguments.pop(name) for name in ("max_gap", "max_ece", "max_drift", "most", "least")}
+    rules = rules_of(**limits)
+    _check(arguments, limits, json_output, form, files)
+    modes = {name: arguments.pop(name) for name in ("fail_on", "strict")}
+    found, rows = _computed(files, rules, **arguments)
+    gate = Gate.of(found.findings, **modes)
+    options = {"alpha": arguments["alpha"], **modes}
+    text = json_text(gate, options=options, rows=rows) if json_output is not None else ""
+    if json_output not in (None, _STDOUT):
+        put_text(json_output, text)
+        click.echo(f"Wrote {json_output}.", err=True)
+    _print(gate, arguments["alpha"], form=form, as_json=text if json_output == _STDOUT else None)
+    context.exit(_TRIPPED if gate.tripped else 0)
+
+
+def _check(
+    arguments: dict[str, Any], limits: dict[str, Any], json_output: Path | None, form: str, files: Sequence[str]
+) -> None:
+    """Refuse options that do not go together, and a file that cannot be written."""
+    msg = ""
+    if limits["max_drift"] is not None and arguments["time"] is None:
+        msg = "--max-drift needs --time, the column of dates."
+    elif limits["max_drift"] is not None and arguments["reference"] == "rolling":
+        msg = (
+            "--max-drift compares with a fixed reference, and 'rolling' is none; name periods, or see `calframe drift`."
+        )
+    elif json_output == _STDOUT and form == "github":
+        msg = "--json - prints JSON alone; write it to a file, or leave --format github out."
+    if msg:
+        raise click.UsageError(msg, click.get_current_context())
+    if json_output is not None and json_output != _STDOUT:
+        check_target(json_output, suffixes=(".json",), sources=files, option="--json")
+
+
+def _computed(files: tuple[str, ...], rules: Sequence[Rule], **arguments: Any) -> tuple[Found, dict[str, Any]]:
+    from calframe._cli._check_numbers import found_by  # noqa: PLC0415  --help need not load it
+
+    with reading(files), waiting("Checking"):
+        request = _request(files, drifts=any(rule.kind == "drift" for rule in rules), **arguments)
+        found = found_by(rules, request)
+        rows = request.table.select(pl.len()).collect().item()
+    counts = {"rows": rows, "n": found.n, "n_missing": found.n_missing, "n_invalid": found.n_invalid}
+    return found, {**counts, "sha256": digest(files)}
+
+
+def _request(
+    files: tuple[str, ...],
+    *,
+    drifts: bool,
+    label: str,
+    score: str,
+    by: tuple[str, ...],
+    weight: str | None,
+    positive: str | None,
+    **others: Any,
+) -> Request:
+    from calframe._cli._check_numbers import Request  # noqa: PLC0415  as above
+
+    bins = given.read_bins(others["bins"])
+    time = others["time"] if drifts else None
+    table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=time)
+    roles = {"label": label, "score": score, "weight": weight}
+    roles["positive"] = label_value(table, label=label, text=positive)
+    roles |= {name: others[name] for name in ("link", "invalid", "weight_kind")}
+    return Request(
+        table=_as_names(table, by, roles),
+        by=list(by),
+        alpha=others["alpha"],
+        roles=roles,
+        binning={"bins": bins, "strategy": others["strategy"], "closed": others["closed"]},
+        drawing={"n_resamples": others["resamples"], "rng": others["seed"]},
+        timing={
+            "time": time,
+            "every": others["every"],
+            "time_zone": others["time_zone"],
+            "reference": given.read_reference(others["reference"]),
+        },
+    )
+
+
+def _as_names(table: pl.LazyFrame, by: Sequence[str], roles: dict[str, Any]) -> pl.LazyFrame:
+    """Return the table with the values of segment columns as text, so that each of them is a segment."""
+    if not by:
+        return table
+    plan = metrics(table, by=list(by), metrics="rate", **roles)  # says what is wrong with names and kinds of columns
+    kinds = table.collect_schema()
+    floats = [name for name in by if kinds[name].is_float()]
+    if not all(_is_whole(table, name) for name in floats):
+        plan.collect()
+    table = table.with_columns(cs.by_name(*floats).fill_nan(None).cast(pl.Int64))
+    return table.with_columns(cs.by_name(*by).cast(pl.String))
+
+
+def _is_whole(table: pl.LazyFrame, name: str) -> bool:
+    """Tell whether a float column holds whole numbers, as one of whole numbers with gaps does."""
+    value = cs.by_name(name).fill_nan(None)
+    return bool(table.select(((value == value.floor()) & value.is_finite()).all()).collect().item())
+
+
+def _print(gate: Gate, alpha: float, *, form: str, as_json: str | None) -> None:
+    from calframe._cli._check_view import check_view, verdict_lines  # noqa: PLC0415  rich is for tables, not for --help
+
+    lines = "".join(f"{line}\n" for line in verdict_lines(gate))
+    if as_json is not None:
+        emit(as_json)
+        click.echo(lines, err=True, nl=False)
+    elif form == "github":
+        emit(lines.replace("##[", "## [") + "".join(f"{line}\n" for line in annotation_lines(gate)))
+        append_summary(gate, alpha=alpha)
+    else:
+        emit(check_view(gate, alpha=alpha))

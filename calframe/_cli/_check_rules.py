@@ -1,0 +1,249 @@
+"""The rules of a gate, what became of them in each segment, and whether the gate trips."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import click
+
+from calframe._measures import known_metrics
+from calframe._typing import VerdictName
+from calframe._verdicts import LEANS, RANK, WORDS
+
+Kind: TypeAlias = Literal["gap", "drift", "max", "min"]
+FailOn: TypeAlias = Literal["gap", "lean", "undecided"]
+
+ALL_ROWS = "(all rows)"
+
+_MOVED: Mapping[VerdictName, tuple[str, str]] = {
+    **WORDS,
+    "over": ("▲", "Gap rose"),
+    "under": ("▼", "Gap fell"),
+    "leans_over": ("△", "Leans up"),
+    "leans_under": ("▽", "Leans down"),
+}
+_LIMITED: Mapping[VerdictName, tuple[str, str]] = {
+    **WORDS,
+    "over": ("▲", "Above the limit"),
+    "under": ("▼", "Below the limit"),
+    "within": ("●", "Within the limit"),
+}
+_WORDS: Mapping[Kind, Mapping[VerdictName, tuple[str, str]]] = {
+    "gap": WORDS,
+    "drift": _MOVED,
+    "max": _LIMITED,
+    "min": _LIMITED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One limit.
+
+    Attributes
+    ----------
+    name : str
+        How it is called, such as `max-gap` or `min auc`.
+    kind : {"gap", "drift", "max", "min"}
+        What it limits: a gap either way, the change of a gap either way, or a metric to one side.
+    metric : str
+        The metric.
+    limit : float
+        The limit.
+    """
+
+    name: str
+    kind: Kind
+    metric: str
+    limit: float
+
+    @property
+    def text(self) -> str:
+        """The rule and its limit, such as `max-gap 0.03`."""
+        return f"{self.name} {self.limit:g}"
+
+    def verdict(self, low: float | None, high: float | None) -> VerdictName:
+        """Return on which side of the limit an interval lies."""
+        if low is None or high is None:
+            return "unsure"
+        if self.kind == "min":
+            low, high, limit = -high, -low, -self.limit
+        else:
+            limit = self.limit
+        if low > limit:
+            return "under" if self.kind == "min" else "over"
+        return "within" if high <= limit else "unsure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a rule found in a segment.
+
+    Attributes
+    ----------
+    rule : Rule
+        The rule.
+    segment : str
+        Name of the segment, such as `region=West`, or `(all rows)`.
+    column, value : str or None
+        Its column and value; None for all rows, the value also where it is missing.
+    period : str or None
+        The first day of the period, of a rule about drift.
+    n, n_missing : int
+        Rows used, and rows with something missing.
+    observed, low, high : float or None
+        The value with its interval, which holds over all segments together; None where there are too few rows.
+    verdict : str
+        One of the verdicts of segments.
+    """
+
+    rule: Rule
+    segment: str
+    column: str | None
+    value: str | None
+    period: str | None = None
+    n: int
+    n_missing: int
+    observed: float | None
+    low: float | None
+    high: float | None
+    verdict: VerdictName
+
+    @property
+    def place(self) -> str:
+        """The segment, and the period if there is one."""
+        return self.segment if self.period is None else f"{self.segment}, {self.period}"
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Symbol and words of the verdict."""
+        return _WORDS[self.rule.kind][self.verdict]
+
+    @property
+    def excess(self) -> float:
+        """How many rows times how far beyond the limit, for the order."""
+        if self.observed is None:
+            return -math.inf
+        if self.rule.kind in {"gap", "drift"}:
+            return self.n * abs(self.observed)
+        away = self.observed - self.rule.limit
+        return self.n * (-away if self.rule.kind == "min" else away)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """All findings, worst first.
+
+    Attributes
+    ----------
+    findings, broken, undecided : tuple of Finding
+        All of them, those that break the gate, and those that neither do nor hold.
+    """
+
+    findings: tuple[Finding, ...]
+    broken: tuple[Finding, ...]
+    undecided: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, findings: Sequence[Finding], *, fail_on: FailOn, strict: bool) -> Gate:
+        """Sort findings into those that break, those that are not decided, and the rest.
+
+        Parameters
+        ----------
+        findings
+            In any order.
+        fail_on
+            What breaks besides an interval beyond its limit.
+        strict
+            Whether an interval that reaches over its limit breaks, too.
+        """
+        breaks: set[str] = {"over", "under"}
+        if strict or fail_on != "gap":
+            breaks |= LEANS
+        if strict or fail_on == "undecided":
+            breaks |= {"unsure"}
+        if fail_on == "undecided":
+            breaks |= {"few"}
+        worst = sorted(findings, key=lambda one: (one.verdict not in breaks, RANK[one.verdict], -one.excess))
+        broken = tuple(one for one in worst if one.verdict in breaks)
+        rest = [one for one in worst if one.verdict not in breaks and one.verdict != "within"]
+        return cls(findings=tuple(worst), broken=broken, undecided=tuple(rest))
+
+    @property
+    def tripped(self) -> bool:
+        """Whether a rule is broken."""
+        return bool(self.broken)
+
+    def by_rule(self) -> list[tuple[Rule, list[Finding]]]:
+        """Return the findings of each rule, worst first, the rule with the worst of them first."""
+        rules: dict[Rule, list[Finding]] = {}
+        for one in self.findings:
+            rules.setdefault(one.rule, []).append(one)
+        return [*rules.items()]
+
+
+def read_limits(_context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+    """Read `METRIC=VALUE`, given once for each metric."""
+    limits: dict[str, float] = {}
+    for text in values:
+        name, _, value = text.partition("=")
+        if name in limits:
+            msg = f"it limits {name!r} twice."
+            raise click.BadParameter(msg)
+        _check_metric(name, str(option.name))
+        limits[name] = _number(text, value)
+    return limits
+
+
+def rules_of(
+    *,
+    max_gap: float | None,
+    max_ece: float | None,
+    max_drift: float | None,
+    most: dict[str, float],
+    least: dict[str, float],
+) -> list[Rule]:
+    """Return the rules that were asked for.
+
+    Raises
+    ------
+    click.UsageError
+        If there is none: no limit is right for everyone.
+    """
+    rules = [] if max_gap is None else [Rule(name="max-gap", kind="gap", metric="gap", limit=max_gap)]
+    rules += [] if max_ece is None else [Rule(name="max-ece", kind="max", metric="ece", limit=max_ece)]
+    rules += [Rule(name=f"max {name}", kind="max", metric=name, limit=limit) for name, limit in most.items()]
+    rules += [Rule(name=f"min {name}", kind="min", metric=name, limit=limit) for name, limit in least.items()]
+    rules += [] if max_drift is None else [Rule(name="max-drift", kind="drift", metric="gap", limit=max_drift)]
+    if not rules:
+        msg = "there is nothing to check: give a limit, such as --max-gap 0.03, --max-ece 0.02 or --min auc=0.7."
+        raise click.UsageError(msg, click.get_current_context())
+    return rules
+
+
+def _check_metric(name: str, option: str) -> None:
+    """Raise unless a name is that of a metric with an interval."""
+    known = known_metrics(several_classes=False)
+    able = [other for other, metric in known.items() if metric.interval is not None and not metric.posterior]
+    if name in able:
+        return
+    near = difflib.get_close_matches(name, able, n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else f"Metrics with one are {', '.join(able)}."
+    what = "has no interval, so no limit can be checked" if name in known else "is no metric with an interval"
+    msg = f"{name!r} {what}; write METRIC=VALUE, such as {'auc=0.7' if option == 'least' else 'brier=0.2'}. {hint}"
+    raise click.BadParameter(msg)
+
+
+def _number(text: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        msg = f"{text!r} has no number behind the sign; write METRIC=VALUE, such as brier=0.2."
+        raise click.BadParameter(msg)
+    return number

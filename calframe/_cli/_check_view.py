@@ -1,0 +1,130 @@
+"""The verdict of a gate for a person: a sentence, and what each rule found, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calframe._cli._cells import NULL, name_text, number_text, range_text
+from calframe._cli._check_rules import Finding, Gate, Rule
+from calframe._cli._grid import Column, cut, grid
+from calframe._cli._notes import wrapped
+from calframe._cli._terminal import takes_style, width
+from calframe._report._words import interval, points
+
+_SEGMENT_CELLS = 28  # room of a segment's name
+_SENTENCE_CELLS = 48  # and in a sentence
+_SHOWN = 20  # segments of each rule, worst first
+_MEANINGS = {
+    "gap": "mean score minus observed rate, in percentage points",
+    "drift": "how far that gap has moved from the reference's, in percentage points",
+}
+
+
+def verdict_lines(gate: Gate) -> list[str]:
+    """Say in a line whether the gate holds, and in one more what is not decided.
+
+    Parameters
+    ----------
+    gate
+        What was found.
+
+    Returns
+    -------
+    list of str
+        One line or two, without line breaks.
+    """
+    many = len(gate.findings)
+    checks = f"{many:,} check{'' if many == 1 else 's'}"
+    if not (gate.tripped or gate.undecided):
+        return [
+            f"● Holds: {'the check lies within its limit' if many == 1 else f'all {checks} lie within their limits'}."
+        ]
+    lines = []
+    if gate.tripped:
+        worst = gate.broken[0]
+        lines.append(f"{worst.words[0]} Broken: {len(gate.broken):,} of {checks}. Worst: {described(worst)}.")
+    if gate.undecided:
+        first = gate.undecided[0]
+        how = "undecided" if gate.tripped else "undecided, none broken"
+        lines.append(f"○ Can't tell yet: {len(gate.undecided):,} of {checks} {how}. First: {described(first)}.")
+    return lines
+
+
+def described(one: Finding) -> str:
+    """Return rule, segment, value and interval of a finding in a few words.
+
+    Parameters
+    ----------
+    one
+        The finding.
+
+    Returns
+    -------
+    str
+        Such as `max-gap 0.03 at region=West: +7.7 pp (+6.1 to +9.4), 4,000 rows, over-predicts`.
+    """
+    rows = f"{one.n:,} row{'' if one.n == 1 else 's'}"
+    value = _value(one, unit=True)
+    seen = "" if value == NULL else f"{value} ({_interval(one)}), "
+    words = one.words[1]
+    said = words[:1].lower() + words[1:]
+    return f"{one.rule.text} at {cut(name_text(one.place), _SENTENCE_CELLS)}: {seen}{rows}, {said}"
+
+
+def check_view(gate: Gate, *, alpha: float) -> str:
+    """Lay out a gate: the verdict, then a table for each rule.
+
+    Parameters
+    ----------
+    gate
+        What was found.
+    alpha
+        Chance of any false alarm of a rule.
+
+    Returns
+    -------
+    str
+        The text with a line break at its end, within 80 columns.
+    """
+    tables = [_table(rule, found, alpha) for rule, found in gate.by_rule()]
+    return "\n".join(["".join(map(wrapped, verdict_lines(gate))), *tables])
+
+
+def cells_of(found: Sequence[Finding]) -> list[tuple[str, str, str, str, str]]:
+    """Return segment, value, interval, rows and verdict of findings as text."""
+    return [
+        (name_text(one.place), _value(one), _interval(one), number_text(one.n), " ".join(one.words)) for one in found
+    ]
+
+
+def meaning(rule: Rule, alpha: float) -> str:
+    """Return what the numbers under a rule are."""
+    what = _MEANINGS.get(rule.kind, rule.metric)
+    return f"{rule.text}: {what}; {100 * (1 - alpha):g}% intervals that hold together"
+
+
+def _table(rule: Rule, found: Sequence[Finding], alpha: float) -> str:
+    shown = cells_of(found[:_SHOWN])
+    segments, values, intervals, rows, verdicts = zip(*shown, strict=True)
+    columns = [
+        Column(head="segment", cells=tuple(cut(name, _SEGMENT_CELLS) for name in segments), key=True),
+        Column(head=rule.metric if rule.kind != "drift" else "change", cells=values, right=True),
+        Column(head="interval", cells=intervals, right=True),
+        Column(head="rows", cells=rows, right=True),
+        Column(head="verdict", cells=verdicts),
+    ]
+    more = len(found) - len(shown)
+    text = wrapped(meaning(rule, alpha)) + grid(columns, width=width(), style=takes_style())
+    return text + (f"and {more:,} more, further down that order\n" if more else "")
+
+
+def _value(one: Finding, *, unit: bool = False) -> str:
+    if one.rule.kind in {"gap", "drift"}:
+        return points(one.observed, unit=unit and one.observed is not None)
+    return number_text(one.observed)
+
+
+def _interval(one: Finding) -> str:
+    if one.rule.kind in {"gap", "drift"}:
+        return interval(one.low, one.high)
+    return range_text(one.low, one.high)

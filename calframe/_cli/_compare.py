@@ -1,0 +1,108 @@
+"""`calframe compare`: two models on the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calframe._cli import _options as given
+from calframe._cli._files import reading
+from calframe._cli._found import check_given, give, output_option
+from calframe._cli._input import open_input
+from calframe._cli._terminal import waiting
+from calframe._cli._text import label_value
+
+if TYPE_CHECKING:
+    from calframe._compare import Comparison
+
+_TWO = 2
+
+_SCORE = click.option(
+    "--score",
+    multiple=True,
+    required=True,
+    metavar="COLUMN",
+    help="Column of predicted probabilities, from 0 to 1, of the first model, and again of the second; a difference is "
+    "second minus first.",
+)
+_METRIC = click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Metric to compare; repeat it for more, or say `all`. Default: brier, log_loss, auc, ece.",
+)
+_LEVEL = click.option(
+    "--confidence-level",
+    type=float,
+    default=0.95,
+    show_default=True,
+    metavar="LEVEL",
+    help="Level of each interval by itself, between 0 and 1.",
+)
+_ALPHA = click.option(
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="LEVEL",
+    help="Where the adjusted p-value is above it, neither model is called better.",
+)
+_RESAMPLES = click.option(
+    "--resamples",
+    type=click.IntRange(20, 1_000_000),
+    default=1000,
+    show_default=True,
+    metavar="NUMBER",
+    help="How often the models change places where no closed law fits.",
+)
+
+
+@click.command("compare", short_help="Compare two models on the same rows.")
+@given.options(
+    *(given.FILES, given.LABEL, _SCORE, given.BY, given.WEIGHT, given.CLUSTER, _METRIC, _LEVEL, _ALPHA),
+    *(given.correction(), given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, _RESAMPLES, given.SEED),
+    *(given.SMOOTHER, given.CLIP, given.FLOOR, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND),
+    *(output_option("the comparison"), given.FORMAT),
+)
+def compare(*, files: tuple[str, ...], output: Path | None, form: str | None, **arguments: Any) -> None:
+    """Compare two models on the same rows of FILE: is the second better, where, and how sure is that.
+
+    Both are measured on the rows where both scores are there. FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON,
+    told by its suffix; several files of one format and globs make one table, and `-` reads CSV from standard input.
+    Only the columns named here are read.
+
+    Example: calframe compare preds.parquet --label late --score p_old --score p_new --by carrier
+    """
+    if len(arguments["score"]) != _TWO:
+        msg = f"two columns are compared, and --score names {len(arguments['score'])}; give it twice."
+        raise click.UsageError(msg, click.get_current_context())
+    check_given(output, form, files)
+    found = _computed(files, **arguments)
+    from calframe._cli._compare_view import compare_view  # noqa: PLC0415  rich is for tables, not for --help
+
+    give(found, compare_view, output=output, form=form)
+
+
+def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any) -> Comparison:
+    from calframe._compare import compare as compute  # noqa: PLC0415  --help need not load it
+
+    label, score, by, weight = (arguments.pop(name) for name in ("label", "score", "by", "weight"))
+    keys = dict.fromkeys((*by, *([] if arguments["cluster"] is None else [arguments["cluster"]])))
+    with reading(files), waiting("Comparing"):
+        table = open_input(files, label=label, scores=score, by=[*keys], weight=weight)
+        return compute(
+            table,
+            label=label,
+            score=list(score),
+            by=list(by) or None,
+            weight=weight,
+            metrics=given.read_metrics(arguments.pop("metrics")),
+            bins=given.read_bins(arguments.pop("bins")),
+            n_resamples=arguments.pop("resamples"),
+            rng=arguments.pop("seed"),
+            positive=label_value(table, label=label, text=positive),
+            **arguments,
+        )
