@@ -13,13 +13,21 @@ import pandas as pd
 import polars as pl
 
 from calframe._apply import apply
+from calframe._audit import audit
+from calframe._compare import compare
+from calframe._confidence import answer_confidence, parse_confidence
 from calframe._cross_fit import cross_fit
 from calframe._curve import curve
+from calframe._decide import decide
+from calframe._diagnose import diagnose
+from calframe._drift import drift
 from calframe._expr import CalibExpressions
 from calframe._fit import fit
+from calframe._inference import test
 from calframe._measures import metric_names
 from calframe._metrics import metrics
 from calframe._prior import shift_prior
+from calframe._selective import selective
 from calframe._validate import validate
 from calframe._verb_report import report
 
@@ -56,12 +64,21 @@ class CalibNamespace:
 
     metrics = _method(metrics)
     curve = _method(curve)
+    test = _method(test)
+    compare = _method(compare)
+    audit = _method(audit)
+    drift = _method(drift)
     report = _method(report)
     fit = _method(fit)
     apply = _method(apply)
     cross_fit = _method(cross_fit)
     validate = _method(validate)
+    selective = _method(selective)
+    decide = _method(decide)
+    diagnose = _method(diagnose)
     shift_prior = _method(shift_prior)
+    answer_confidence = _method(answer_confidence)
+    parse_confidence = _method(parse_confidence)
 
     def __getattr__(self, name: str) -> NoReturn:
         """Say how a metric is asked for, where one is taken for a method."""

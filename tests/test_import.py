@@ -51,8 +51,9 @@ import calframe
 table = {frame}({{"y": [1, 0], "p": [0.5, 0.5]}})
 print(sorted(name for name in dir(table.calib) if not name.startswith("_")))
 """
-    verbs = ["apply", "cross_fit", "curve", "fit", "metrics", "report", "shift_prior", "validate"]
-    assert fresh(code) == f"{verbs}\n"
+    verbs = "answer_confidence apply audit compare cross_fit curve decide diagnose drift fit metrics parse_confidence"
+    verbs += " report selective shift_prior test validate"
+    assert fresh(code) == f"{verbs.split()}\n"
 
 
 def test_every_public_name_is_there_and_sorted() -> None:
