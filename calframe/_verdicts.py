@@ -8,16 +8,18 @@ from typing import Self
 import numpy as np
 
 from calframe._errors import ArgumentError
-from calframe._kernels._corrections import adjusted
-from calframe._kernels._intervals import normal_quantile, rate_interval, score_test, sidak_level
+from calframe._kernels._corrections import Correction, adjusted
+from calframe._kernels._intervals import rate_interval, sidak_level
 from calframe._options import is_real
-from calframe._typing import Bools, Floats, VerdictName
+from calframe._testing._tails import binomial_pvalue
+from calframe._typing import Bools, Floats, RateInterval, VerdictName
 
 MIN_ROWS = 100  # effective rows, and
 MIN_EVENTS = 10  # effective positives and negatives, below which nothing is judged
 SHOWN_ROWS = 5  # below which nothing but the number of rows is told: more would tell of single rows
 _ROUNDING = 1e-6  # ten events must not become fewer by arithmetic
 FURTHEST = 10.0  # rows needed are named up to this many times what there is
+_HALVINGS = 14  # of that range, which leaves 0.02 %
 
 WORDS: dict[VerdictName, tuple[str, str]] = {
     "over": ("▲", "Over-predicts"),
@@ -52,11 +54,13 @@ class Judged:
     gap, low, high : ndarray
         Mean score minus rate, and its own interval.
     sim_low, sim_high : ndarray
-        Ends of intervals that hold together over all judged segments (Šidák).
+        Ends of exact intervals that hold together over all segments with rows enough (Šidák).
     pvalue, pvalue_adjusted : ndarray
-        Two-sided score test of gap 0, which the interval inverts, raw and by Holm; NaN where not judged.
+        Two-sided exact test of gap 0, which those intervals invert, raw and adjusted; NaN where not judged.
+    enough : ndarray of bool
+        Whether there are rows enough, which says how many segments are compared.
     judged : ndarray of bool
-        Whether there are rows enough.
+        Whether there are events enough, too.
     rows_needed : ndarray
         Rows at which an undecided segment would be decided if its gap stays; NaN where that is far off.
     verdict : tuple of str
@@ -70,14 +74,15 @@ class Judged:
     sim_high: Floats
     pvalue: Floats
     pvalue_adjusted: Floats
+    enough: Bools
     judged: Bools
     rows_needed: Floats
     verdict: tuple[VerdictName, ...]
 
     @property
     def comparisons(self) -> int:
-        """The number of segments judged."""
-        return int(self.judged.sum())
+        """The number of segments compared."""
+        return int(self.enough.sum())
 
     def part(self, start: int, stop: int) -> Self:
         """Return the segments from `start` up to `stop`."""
@@ -102,6 +107,8 @@ def judge(
     rows: Floats,
     tolerance: float,
     alpha: float,
+    correction: Correction = "holm",
+    min_rows: float = MIN_ROWS,
     min_events: float = MIN_EVENTS,
 ) -> Judged:
     """Judge gaps against a tolerance, over all segments at once.
@@ -116,25 +123,32 @@ def judge(
         The gap, either way, that does not matter.
     alpha : float
         Error rate over all segments together.
-    min_events : float, default 10
-        Effective positives, and negatives, that a segment must have to be judged.
+    correction : str, default "holm"
+        How p-values are adjusted.
+    min_rows, min_events : float, default 100 and 10
+        Effective rows, and effective positives and negatives, that a segment must have to be judged.
 
     Notes
     -----
-    The interval of a gap mirrors the Wilson interval of the rate, with the scores held fixed; it is widened for
-    all judged segments by Šidák's level. Whole interval beyond the tolerance: a clear gap. Whole interval inside:
-    within tolerance. An adjusted p-value below alpha otherwise: a lean. Anything else is not decided.
+    The interval of a gap mirrors the interval of the rate, with the scores held fixed: Wilson's by itself, and that of
+    Clopper and Pearson, which is exact, at Šidák's level for the verdict. Far out in the tails, where many segments are
+    compared, Wilson's interval and the score test err on rare events. Segments with rows enough but too few events
+    count as compared: a number of comparisons that the labels have a say in would not hold the level.
+
+    Whole interval beyond the tolerance: a clear gap. Whole interval inside: within tolerance. An adjusted p-value below
+    alpha otherwise: a lean. Anything else is not decided.
     """
     least = min_events - _ROUNDING
-    enough = (n >= MIN_ROWS - _ROUNDING) & (n * rate >= least) & (n * (1.0 - rate) >= least)
+    enough = n >= min_rows - _ROUNDING
+    judged = enough & (n * rate >= least) & (n * (1.0 - rate) >= least)
     together = sidak_level(1.0 - alpha, int(enough.sum()))
-    low, high = _gap_interval(rate, score, n, 1.0 - alpha)
-    sim_low, sim_high = _gap_interval(rate, score, n, together)
-    raw = np.where(enough, score_test(rate, score, np.where(enough, n, 1.0)), np.nan)
-    corrected = adjusted(raw, "holm")
+    low, high = _gap_interval(rate, score, n, 1.0 - alpha, method="wilson")
+    sim_low, sim_high = _gap_interval(rate, score, n, together, method="clopper_pearson")
+    raw = np.where(enough, binomial_pvalue(rate, score, n), np.nan)
+    corrected = adjusted(raw, correction)
     verdict = tuple(
         _verdict(*ends, tolerance=tolerance, alpha=alpha) if known else "few"
-        for known, *ends in zip(enough, sim_low, sim_high, corrected, strict=True)
+        for known, *ends in zip(judged, sim_low, sim_high, corrected, strict=True)
     )
     return Judged(
         gap=score - rate,
@@ -142,9 +156,10 @@ def judge(
         high=high,
         sim_low=sim_low,
         sim_high=sim_high,
-        pvalue=raw,
-        pvalue_adjusted=corrected,
-        judged=enough,
+        pvalue=np.where(judged, raw, np.nan),
+        pvalue_adjusted=np.where(judged, corrected, np.nan),
+        enough=enough,
+        judged=judged,
         rows_needed=_rows_needed(rate, score, n, rows, tolerance=tolerance, level=together, verdict=verdict),
         verdict=verdict,
     )
@@ -168,8 +183,10 @@ def _verdict(low: float, high: float, pvalue: float, *, tolerance: float, alpha:
     return "unsure"
 
 
-def _gap_interval(rate: Floats, score: Floats, n: Floats, level: float) -> tuple[Floats, Floats]:
-    low, high = rate_interval(rate, n, level=level)
+def _gap_interval(
+    rate: Floats, score: Floats, n: Floats, level: float, *, method: RateInterval
+) -> tuple[Floats, Floats]:
+    low, high = rate_interval(rate, n, level=level, method=method)
     return score - high, score - low
 
 
@@ -184,9 +201,19 @@ def _rows_needed(
     verdict: tuple[VerdictName, ...],
 ) -> Floats:
     """Return rows at which the widened interval would lie on one side of the tolerance, if the gap stays as it is."""
-    distance = np.abs(tolerance - np.abs(score - rate))
-    spread = rate * (1.0 - rate)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        needed = normal_quantile(level) ** 2 * spread / distance**2 * (rows / n)
-    undecided = np.array([name in {"unsure", "leans_over", "leans_under"} for name in verdict], dtype=np.bool_)
-    return np.where(undecided & (needed > rows) & (needed <= FURTHEST * rows), needed, np.nan)
+    names = {"unsure"} | LEANS
+    at = np.array([i for i, name in enumerate(verdict) if name in names], dtype=np.intp)
+    at = at[_decided(rate[at], score[at], FURTHEST * n[at], tolerance=tolerance, level=level)]
+    least, most = np.ones(at.size), np.full(at.size, FURTHEST)
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(least * most)
+        done = _decided(rate[at], score[at], middle * n[at], tolerance=tolerance, level=level)
+        least, most = np.where(done, least, middle), np.where(done, middle, most)
+    needed = np.full(rate.shape, np.nan)
+    needed[at] = most * rows[at]
+    return needed
+
+
+def _decided(rate: Floats, score: Floats, n: Floats, *, tolerance: float, level: float) -> Bools:
+    low, high = _gap_interval(rate, score, n, level, method="clopper_pearson")
+    return (low > tolerance) | (high < -tolerance) | ((low >= -tolerance) & (high <= tolerance))

@@ -159,7 +159,7 @@ def findings(
     `chance` is the ECE of right scores: its mean, its 95th and its 99.9th percentile.
     """
     whole = overall or numbers()
-    judged = [v for one in groupings for v in one.segments["verdict"] if v != "few"]
+    compared = sum((one.segments["n"] >= 100).sum() for one in groupings)
     curve = pl.DataFrame(bins("All rows", out=0, of=15)).drop("segment")
     return Findings(
         title="Scores of p",
@@ -178,7 +178,7 @@ def findings(
         histogram=pl.DataFrame({"lower": [0.0, 0.5], "upper": [0.5, 1.0], "n": [whole["n"], 0]}),
         limit=limit,
         groupings=groupings,
-        comparisons=len(judged),
+        comparisons=compared,
         course=course,
         counts={
             "rows": whole["n"] + missing,

@@ -18,6 +18,7 @@ COAST = numbers("under", name="Coast", gap=-0.046, n=2918)
 SOUTH = numbers("unsure", name="South", gap=0.02, n=726)
 FINE = numbers("within", name="Fine", gap=0.003)
 ISLANDS = numbers("few", name="Islands", gap=0.2, n=66)
+PORT = numbers("few", name="Port", gap=0.2, n=500, rate=0.004)
 
 
 # Forest plot
@@ -356,7 +357,7 @@ def test_undrawn_note_does_not_send_to_a_table_that_holds_only_what_is_drawn() -
 
 
 def test_method_names_tolerance_alpha_and_comparisons() -> None:
-    paragraphs = dict(method.method(findings(grouping("area", WEST, FINE), tolerance=0.02, alpha=0.1)))
+    paragraphs = dict(method.method(findings(grouping("area", WEST, FINE, PORT, ISLANDS), tolerance=0.02, alpha=0.1)))
     assert list(paragraphs) == [
         "Gap",
         "Intervals and tests",
@@ -369,7 +370,8 @@ def test_method_names_tolerance_alpha_and_comparisons() -> None:
         "What this cannot show",
     ]
     assert "The 90% interval of a gap mirrors the Wilson interval" in paragraphs["Intervals and tests"]
-    assert "all 2 judged segments of all groupings (Šidák)" in paragraphs["Several segments at once"]
+    assert "for verdicts it mirrors that of Clopper and Pearson" in paragraphs["Intervals and tests"]
+    assert "all 3 segments of all groupings that have rows enough (Šidák)" in paragraphs["Several segments at once"]
     assert "lies beyond ±2 pp" in paragraphs["Verdicts"]
     assert "adjusted p-value is below 0.1" in paragraphs["Verdicts"]
     assert paragraphs["Over time"] == "No time column was given, so nothing is said about when."

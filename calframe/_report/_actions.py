@@ -206,25 +206,13 @@ def _needs(findings: Findings, row: dict[str, Any]) -> str:
     here = rows(row["n"])
     if row["verdict"] != "few":
         needed = row["rows_needed"]
-        return f"{here}, {_far(findings, row) if needed is None else f'about {rounded_up(needed)} needed'}"
+        more = f"more than {FURTHEST:g} times as many" if needed is None else f"about {rounded_up(needed)}"
+        return f"{here}, {more} needed"
     if row["n"] < MIN_ROWS:
         return f"{here}, at least {MIN_ROWS} needed"
     if findings.roles.weight is not None:
         return f"{here}, too few once weighted"
     return f"{here}, at least {MIN_EVENTS} of each outcome needed"
-
-
-def _far(findings: Findings, row: dict[str, Any]) -> str:
-    """Say why no number of rows is named: it is too far off to be forecast, or these rows almost decide.
-
-    Rows needed go with the square of the half-width of the widened interval over the distance from the gap to the
-    tolerance, and are named from one to ten times of those there; twice the distance tells the two sides apart.
-    """
-    half = (row["simultaneous_high"] - row["simultaneous_low"]) / 2
-    distance = abs(findings.tolerance - abs(row["gap"]))
-    if half > 2 * distance:
-        return f"more than {FURTHEST:g} times as many needed"
-    return "a few more needed"
 
 
 def _missing(findings: Findings) -> list[Action]:

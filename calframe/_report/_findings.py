@@ -54,7 +54,7 @@ class Findings:
     groupings : tuple of Grouping
         One per segment column.
     comparisons : int
-        Segments judged, over all groupings.
+        Segments with rows enough to be judged, over all groupings.
     course : Course or None
         The course over time.
     counts : dict of str to int

@@ -64,8 +64,8 @@ def provenance(findings: Findings) -> str:
 def _intervals(findings: Findings) -> str:
     return (
         f"The {100 * (1 - findings.alpha):g}% interval of a gap mirrors the Wilson interval of the rate, with the "
-        "scores held fixed; the p-value is that of the score test which this interval inverts. Both are cautious "
-        "where the scores of a segment differ widely."
+        "scores held fixed; for verdicts it mirrors that of Clopper and Pearson, which is exact, and so is the "
+        "p-value. They are cautious where the scores of a segment differ widely."
     )
 
 
@@ -73,9 +73,9 @@ def _several(findings: Findings) -> str:
     if not findings.groupings:
         return "No segment column was given: the table is judged as a whole, and nothing needs correction."
     return (
-        f"Widened intervals hold together over all {plural(findings.comparisons, 'judged segment')} of all groupings "
-        "(Šidák); p-values are adjusted by Holm over the same. Cells of the heatmap are not corrected and carry no "
-        "verdict."
+        f"Widened intervals hold together over all {plural(findings.comparisons, 'segment')} of all groupings that "
+        "have rows enough (Šidák); p-values are adjusted by Holm over the same. Cells of the heatmap are not corrected "
+        "and carry no verdict."
     )
 
 

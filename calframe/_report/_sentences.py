@@ -207,16 +207,17 @@ def _segments_tile(findings: Findings) -> Tile:
             tone="ok",
         )
     clear, few = len(findings.with_verdict("over", "under")), len(findings.with_verdict("few"))
+    judged = sum(one.segments.height for one in findings.groupings) - few
     rest = (
         f"the rest: {len(findings.with_verdict('within'))} within tolerance, "
         f"{len(findings.with_verdict('leans_over', 'leans_under'))} leaning, "
         f"{len(findings.with_verdict('unsure'))} undecided"
     )
-    parts = [rest] if findings.comparisons > clear else []
-    parts += [f"{few} {'more ' if findings.comparisons else ''}too small to judge"] if few else []
+    parts = [rest] if judged > clear else []
+    parts += [f"{few} {'more ' if judged else ''}too small to judge"] if few else []
     return Tile(
         name="Segments with a clear gap",
-        big=f"{clear} of {findings.comparisons}",
+        big=f"{clear} of {judged}",
         small="; ".join(parts) or "every segment has one",
         tone="over" if clear else "ok",
     )

@@ -1,0 +1,216 @@
+"""Gaps of segments: judged against the tolerance, compared with other rows, and shrunken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from calframe._auditing._crossings import Crossings
+from calframe._cells import Groups
+from calframe._kernels._binned import effective_rows, ratio
+from calframe._kernels._corrections import Correction, adjusted
+from calframe._kernels._intervals import rate_interval
+from calframe._testing._shrinkage import Shrunken, sampling_variance, shrunken
+from calframe._testing._tails import upper_tail
+from calframe._typing import Bools, Floats, Ints
+from calframe._verdicts import MIN_EVENTS, Judged, judge
+
+_ROUNDING = 1e-6  # a hundred rows must not become fewer by arithmetic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Sums over the rows of some segments (or crossings).
+
+    Attributes
+    ----------
+    n : ndarray
+        Rows.
+    weight, squared, label, score : ndarray
+        Sums of w, w^2 (w where weights count rows), w y and w s.
+    """
+
+    n: Floats
+    weight: Floats
+    squared: Floats
+    label: Floats
+    score: Floats
+
+    @classmethod
+    def of_groups(cls, groups: Groups) -> Self:
+        """Return the sums of each finest crossing."""
+        total = groups.cells.total
+        n = groups.n.astype(np.float64)
+        return cls(n=n, weight=total("w"), squared=total("w2"), label=total("wy"), score=total("wp"))
+
+    def over(self, crossings: Crossings, *, only: Bools | None = None) -> Self:
+        """Return the sums of each segment, of all its crossings or of some."""
+        kept = 1.0 if only is None else only.astype(np.float64)
+        total = crossings.total
+        return type(self)(
+            n=total(self.n * kept),
+            weight=total(self.weight * kept),
+            squared=total(self.squared * kept),
+            label=total(self.label * kept),
+            score=total(self.score * kept),
+        )
+
+    def whole(self, *, only: Bools | None = None) -> Self:
+        """Return the sums of all rows, or of some crossings, as one segment."""
+        kept = slice(None) if only is None else only
+        values = (self.n, self.weight, self.squared, self.label, self.score)
+        n, weight, squared, label, score = (np.array([value[kept].sum()]) for value in values)
+        return type(self)(n=n, weight=weight, squared=squared, label=label, score=score)
+
+    def without(self, part: Self) -> Self:
+        """Return these sums less those of a part; without rows left all are 0, whatever rounding leaves."""
+        left = np.rint(self.n - part.n) > 0
+
+        def less(mine: Floats, its: Floats) -> Floats:
+            return np.where(left, np.maximum(mine - its, 0.0), 0.0)
+
+        return type(self)(
+            n=less(self.n, part.n),
+            weight=less(self.weight, part.weight),
+            squared=less(self.squared, part.squared),
+            label=less(self.label, part.label),
+            score=less(self.score, part.score),
+        )
+
+    @property
+    def rate(self) -> Floats:
+        """The observed rate."""
+        return np.clip(ratio(self.label, self.weight), 0.0, 1.0)
+
+    @property
+    def mean_score(self) -> Floats:
+        """The mean score."""
+        return np.clip(ratio(self.score, self.weight), 0.0, 1.0)
+
+    @property
+    def gap(self) -> Floats:
+        """Mean score less rate."""
+        return self.mean_score - self.rate
+
+    @property
+    def rows(self) -> Floats:
+        """Effective rows; 0 without any."""
+        return np.nan_to_num(effective_rows(self.weight, self.squared))
+
+    def gap_interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return Wilson's interval of the rate, mirrored into one of the gap."""
+        low, high = rate_interval(self.rate, self.rows, level=level)
+        return self.mean_score - high, self.mean_score - low
+
+    def enough(self, min_rows: float) -> Bools:
+        """Return which segments have rows enough, whatever their labels say."""
+        found: Bools = self.rows >= min_rows - _ROUNDING
+        return found
+
+    def eventful(self) -> Bools:
+        """Return which segments have events and non-events enough for a normal law."""
+        rows, rate = self.rows, np.nan_to_num(self.rate)
+        found: Bools = (rows * rate >= MIN_EVENTS - _ROUNDING) & (rows * (1.0 - rate) >= MIN_EVENTS - _ROUNDING)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What gaps are judged by: as the arguments of an audit say."""
+
+    tolerance: float
+    alpha: float
+    correction: Correction
+    min_rows: float
+
+
+def judged(sums: Sums, rules: Rules) -> Judged:
+    """Judge gaps against the tolerance, over all segments at once."""
+    return judge(
+        rate=sums.rate,
+        score=sums.mean_score,
+        n=sums.rows,
+        rows=sums.n,
+        tolerance=rules.tolerance,
+        alpha=rules.alpha,
+        correction=rules.correction,
+        min_rows=rules.min_rows,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Gaps of segments less the gap of other rows.
+
+    Attributes
+    ----------
+    difference, low, high : ndarray
+        The difference, with its own interval; NaN where one of both has no rows.
+    pvalue, pvalue_adjusted : ndarray
+        Test of no difference, raw and adjusted; NaN where one of both is too small.
+    """
+
+    difference: Floats
+    low: Floats
+    high: Floats
+    pvalue: Floats
+    pvalue_adjusted: Floats
+
+
+def compared(sums: Sums, other: Sums, rules: Rules) -> Compared:
+    """Compare the gap of each segment with that of other rows, which it shares none with.
+
+    The interval recovers the variance of both from their Wilson intervals (Newcombe's method 10). The test is a score
+    test: under the hypothesis both have the gap of their rows together, and each rate the variance that goes with it.
+    Its tail allows for the skewness of rare events.
+
+    References
+    ----------
+    Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions: comparison of eleven
+    methods. Statistics in Medicine 17, 873-890.
+    https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I
+    """
+    level = 1.0 - rules.alpha
+    own, theirs = sums.gap_interval(level), other.gap_interval(level)
+    gap, its = sums.gap, other.gap
+    low = gap - its - np.hypot(gap - own[0], theirs[1] - its)
+    high = gap - its + np.hypot(own[1] - gap, its - theirs[0])
+    enough = sums.enough(rules.min_rows) & other.enough(rules.min_rows)
+    pvalue = np.where(enough, _difference_pvalue(sums, other), np.nan)
+    known = enough & sums.eventful() & other.eventful()
+    return Compared(
+        difference=gap - its,
+        low=low,
+        high=high,
+        pvalue=np.where(known, pvalue, np.nan),
+        pvalue_adjusted=np.where(known, adjusted(pvalue, rules.correction), np.nan),
+    )
+
+
+def _difference_pvalue(sums: Sums, other: Sums) -> Floats:
+    gap, its = sums.gap, other.gap
+    together = ratio(sums.weight * gap + other.weight * its, sums.weight + other.weight)
+    (own, own_third), (theirs, their_third) = _moments(sums, together), _moments(other, together)
+    off, deviation = gap - its, np.sqrt(own + theirs)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        skewness = np.sign(off) * (their_third - own_third) / deviation**3  # of the rates, which the gap takes off
+        pvalue = 2.0 * upper_tail(np.abs(off) / deviation, skewness)
+    return np.where(np.isnan(off), np.nan, np.minimum(pvalue, 1.0))
+
+
+def _moments(sums: Sums, gap: Floats) -> tuple[Floats, Floats]:
+    """Return variance and third central moment of the rate of segments that have the gap `gap`."""
+    rows = np.maximum(sums.rows, 1.0)
+    chance = np.clip(sums.mean_score - gap, 0.5 / rows, 1.0 - 0.5 / rows)
+    variance = chance * (1.0 - chance) / rows
+    return variance, variance * (1.0 - 2.0 * chance) / rows
+
+
+def shrunken_gaps(sums: Sums, starts: Ints, centre: float) -> Shrunken:
+    """Draw the gaps of each family of segments towards the gap of all rows."""
+    score = np.nan_to_num(sums.mean_score, nan=0.5)
+    if np.isnan(centre):
+        centre = 0.0
+    return shrunken(sums.gap, sampling_variance(score, centre, sums.rows), starts, centre)

@@ -1,0 +1,349 @@
+"""From a table to the tables of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calframe._auditing._bands import banded
+from calframe._auditing._crossings import Crossings, Levels, crossed, key_columns, read_levels, segment_names
+from calframe._auditing._gaps import Compared, Rules, Sums, compared, judged, shrunken_gaps
+from calframe._auditing._reference import reference_group
+from calframe._auditing._score_cells import LogitBins, search_cells
+from calframe._cells import Groups, cells_plan, read_groups
+from calframe._closing import empty_categories, warn_empty_categories
+from calframe._kernels._corrections import Correction
+from calframe._roles import Roles
+from calframe._table import Table, open_table
+from calframe._testing._disparities import Disparity, largest_gap_difference, smallest_ratio
+from calframe._testing._search import Search, search
+from calframe._typing import Bools, Floats, Json
+from calframe._verdicts import MIN_EVENTS, SHOWN_ROWS, Judged, worst_first
+
+_TERMS = ("w2", "wy", "wp")
+_SEARCH_TERMS = (*_TERMS, "variance", "w2_variance")
+_COMPARED = tuple(
+    f"{name}_to_{other}{end}"
+    for other in ("rest", "reference")
+    for name, end in (("gap", ""), ("gap", "_low"), ("gap", "_high"), ("pvalue", ""), ("pvalue", "_adjusted"))
+)
+_RESERVED = frozenset(
+    {
+        *("depth", "columns", "segment", "n", "n_missing", "n_invalid", "weight_sum", "rate", "mean_score", "gap"),
+        *("gap_low", "gap_high", "simultaneous_low", "simultaneous_high", "gap_shrunken", "gap_shrunken_sd"),
+        *("ecce", "ecce_pvalue", "ecce_pvalue_adjusted", "pvalue", "pvalue_adjusted", "verdict", "rows_needed"),
+        *("net", "note", *_COMPARED),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """What an audit is asked for, checked; as the arguments of the verb."""
+
+    depth: int
+    reference: Mapping[str, Any]
+    tolerance: float
+    alpha: float
+    correction: Correction
+    min_rows: int
+    numeric_bins: int
+    max_segments: int
+    ecce: bool
+    n_resamples: int
+    seed: int
+
+    @property
+    def rules(self) -> Rules:
+        """What gaps are judged by."""
+        return Rules(
+            tolerance=self.tolerance, alpha=self.alpha, correction=self.correction, min_rows=float(self.min_rows)
+        )
+
+    def convention(self) -> Json:
+        """Return the options as results state them."""
+        names = ("depth", "tolerance", "alpha", "correction", "min_rows", "numeric_bins", "max_segments", "ecce")
+        drawn = {"n_resamples": self.n_resamples, "rng": self.seed} if self.ecce else {}
+        return {name: getattr(self, name) for name in names} | {"reference": dict(self.reference) or None} | drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Audited:
+    """What an audit found: its tables as polars, worst first; all rows as one segment; the search; and conventions."""
+
+    table: pl.DataFrame
+    disparities: pl.DataFrame
+    overall: Json
+    multicalibration: Json | None
+    convention: Json
+
+
+def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> Audited:
+    """Run the aggregate and work out everything from its sums."""
+    table = open_table(data, roles, reserved=_RESERVED)
+    cut = banded(table, bands=options.numeric_bins, most=options.max_segments, engine=engine)
+    table = cut.table
+    terms = _SEARCH_TERMS if options.ecce else _TERMS
+    plan = cells_plan(table, terms, bins=LogitBins.usual() if options.ecce else None)
+    groups = read_groups(table, table.collect(plan, engine=engine), terms)
+    levels, few = read_levels(table, groups, cut.names)
+    warn_empty_categories(table, few)
+    crossings = crossed(levels, depth=options.depth, most=options.max_segments)
+    work = _Work.of(groups, levels, crossings, options)
+    names, columns = segment_names(crossings, levels)
+    found = work.table(table, names, columns)
+    order = worst_first(work.judged.verdict, np.nan_to_num(found["net"].to_numpy()))
+    empty = {key.name: empty_categories(table, few, key) for key in table.keys}
+    return Audited(
+        table=found[order],
+        disparities=work.disparities(names),
+        overall=work.overall(),
+        multicalibration=work.multicalibration(names),
+        convention={
+            "bands": {name: list(bands) for name, bands in cut.names.items()},
+            "empty_categories": {name: list(values) for name, values in empty.items() if values},
+            "n_comparisons": work.judged.comparisons,
+            "compared_with": "reference" if options.reference else "rest",
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Work:
+    """The numbers of all segments."""
+
+    groups: Groups
+    levels: Sequence[Levels]
+    crossings: Crossings
+    options: AuditOptions
+    cells: Sums
+    sums: Sums
+    judged: Judged
+    compared: Compared
+    search: Search | None
+
+    @classmethod
+    def of(cls, groups: Groups, levels: Sequence[Levels], crossings: Crossings, options: AuditOptions) -> _Work:
+        """Add up, judge, compare and search."""
+        cells = Sums.of_groups(groups)
+        sums = cells.over(crossings)
+        inside = reference_group(options.reference, levels) if options.reference else None
+        whole = cells.whole(only=inside)
+        other = whole.without(sums if inside is None else cells.over(crossings, only=inside))
+        return cls(
+            groups=groups,
+            levels=levels,
+            crossings=crossings,
+            options=options,
+            cells=cells,
+            sums=sums,
+            judged=judged(sums, options.rules),
+            compared=compared(sums, other, options.rules),
+            search=_search(groups, crossings, sums.enough(options.min_rows), options) if options.ecce else None,
+        )
+
+    def table(self, table: Table, names: list[str], columns: list[str]) -> pl.DataFrame:
+        """Return the rows of all segments, in the order of families."""
+        sums, verdicts = self.sums, self.judged
+        overall = float(self.cells.whole().gap[0])
+        small = shrunken_gaps(sums, self.crossings.starts, overall)
+        numbers = {
+            "rate": sums.rate,
+            "mean_score": sums.mean_score,
+            "gap": sums.gap,
+            "gap_low": verdicts.low,
+            "gap_high": verdicts.high,
+            "simultaneous_low": verdicts.sim_low,
+            "simultaneous_high": verdicts.sim_high,
+            "gap_shrunken": small.mean,
+            "gap_shrunken_sd": small.deviation,
+            **self._comparison(),
+            **self._errors(),
+            "pvalue": verdicts.pvalue,
+            "pvalue_adjusted": verdicts.pvalue_adjusted,
+        }
+        frame = pl.DataFrame(
+            {
+                "depth": (self.crossings.codes >= 0).sum(axis=1),
+                "columns": columns,
+                "segment": names,
+                **key_columns(self.crossings, self.levels),
+                **self._counts(table),
+                **numbers,
+                "verdict": list(verdicts.verdict),
+                "rows_needed": verdicts.rows_needed,
+                "net": sums.n * sums.gap,
+                "note": pl.Series(self._notes(), dtype=pl.String),
+            }
+        )
+        told = [*numbers, "rows_needed", "net"]
+        shown = pl.col("n") >= SHOWN_ROWS  # the numbers of one or two rows would be those rows
+        return frame.with_columns(pl.when(shown).then(pl.col(told).fill_nan(None)))
+
+    def disparities(self, names: list[str]) -> pl.DataFrame:
+        """Return the largest difference, and smallest ratio, of the segments of each single column."""
+        level, rows = 1.0 - self.options.alpha, []
+        enough = self.sums.enough(self.options.min_rows)
+        for family, first, segment in zip(
+            self.crossings.families, self.crossings.starts, self.crossings.segment, strict=True
+        ):
+            if len(family) > 1:
+                continue
+            own = np.arange(first, segment.max() + 1)
+            kept = own[enough[own]]
+            values = (self.sums.rate[kept], self.sums.mean_score[kept], self.sums.rows[kept])
+            for measure, work in (("gap", largest_gap_difference), ("ratio", smallest_ratio)):
+                found = work(*values, level=level)
+                ends = [names[kept[place]] if place >= 0 else None for place in (found.top, found.bottom)]
+                rows.append(
+                    {
+                        "column": self.levels[family[0]].column,
+                        "measure": measure,
+                        **_disparity(found),
+                        "highest": ends[0],
+                        "lowest": ends[1],
+                        "n_segments": len(kept),
+                        "n_left_out": len(own) - len(kept),
+                        "note": _disparity_note(found, len(kept)),
+                    }
+                )
+        return pl.DataFrame(rows, schema=_DISPARITIES)
+
+    def overall(self) -> Json:
+        """Return all rows as one segment, judged alone."""
+        whole = self.cells.whole()
+        alone = judged(whole, self.options.rules)
+        values = {
+            "rate": whole.rate,
+            "mean_score": whole.mean_score,
+            "gap": whole.gap,
+            "gap_low": alone.low,
+            "gap_high": alone.high,
+            "pvalue": alone.pvalue,
+            "rows_needed": alone.rows_needed,
+        }
+        return {
+            "n": int(self.groups.n.sum()),
+            "n_missing": int(self.groups.n_missing.sum()),
+            "n_invalid": int(self.groups.n_invalid.sum()),
+            **{name: _number(array[0]) for name, array in values.items()},
+            "verdict": alone.verdict[0],
+        }
+
+    def multicalibration(self, names: list[str]) -> Json | None:
+        """Return the largest cumulative error of the segments judged; None if they were not looked at."""
+        if self.search is None:
+            return None
+        looked = ~np.isnan(self.search.pvalue_adjusted)
+        stated = {"law": self.search.law, "n_segments": int(looked.sum()), "n_resamples": None}
+        if self.search.law == "resampling":
+            stated["n_resamples"] = self.options.n_resamples
+        if not looked.any():
+            return {"segment": None, "ecce": None, "pvalue": None, **stated}
+        order = np.lexsort((-np.nan_to_num(self.search.error), np.where(looked, self.search.pvalue_adjusted, 2.0)))
+        worst = int(order[0])
+        return {
+            "segment": names[worst],
+            "ecce": _number(self.search.error[worst]),
+            "pvalue": _number(self.search.pvalue_adjusted[worst]),
+            **stated,
+        }
+
+    def _counts(self, table: Table) -> dict[str, Any]:
+        total = self.crossings.total
+        counts: dict[str, Any] = {"n": _whole(self.sums.n), "n_missing": _whole(total(self.groups.n_missing))}
+        if table.roles.invalid == "drop":
+            counts["n_invalid"] = _whole(total(self.groups.n_invalid))
+        if table.weighted:
+            counts["weight_sum"] = self.sums.weight
+        return counts
+
+    def _comparison(self) -> dict[str, Floats]:
+        other = "reference" if self.options.reference else "rest"
+        return {
+            f"gap_to_{other}": self.compared.difference,
+            f"gap_to_{other}_low": self.compared.low,
+            f"gap_to_{other}_high": self.compared.high,
+            f"pvalue_to_{other}": self.compared.pvalue,
+            f"pvalue_to_{other}_adjusted": self.compared.pvalue_adjusted,
+        }
+
+    def _errors(self) -> dict[str, Floats]:
+        if self.search is None:
+            return {}
+        found = self.search
+        return {
+            "ecce": found.error,
+            "ecce_pvalue": found.pvalue,
+            "ecce_pvalue_adjusted": found.pvalue_adjusted,
+        }
+
+    def _notes(self) -> list[str | None]:
+        """Say per segment why something is missing."""
+        sums, zero = self.sums, _whole(self.crossings.total(self.groups.n_zero))
+        parts: list[list[str]] = [[] for _ in range(len(self.crossings))]
+        said: list[tuple[Bools, str]] = [
+            (sums.n == 0, "no usable rows"),
+            ((sums.n > 0) & (sums.n < SHOWN_ROWS), f"fewer than {SHOWN_ROWS} rows: no numbers shown"),
+            (
+                (sums.n >= SHOWN_ROWS) & ~sums.enough(self.options.min_rows),
+                f"not judged: fewer than {self.options.min_rows:,} effective rows",
+            ),
+            (
+                sums.enough(self.options.min_rows) & ~sums.eventful(),
+                f"gap not judged: fewer than {MIN_EVENTS} of one outcome",
+            ),
+            ((sums.n >= SHOWN_ROWS) & np.isnan(self.compared.difference), "no other rows to compare with"),
+        ]
+        for where, text in said:
+            for i in np.flatnonzero(where):
+                parts[i].append(text)
+        for i in np.flatnonzero(zero > 0):
+            parts[i].append(f"{zero[i]:,} row{'s' if zero[i] > 1 else ''} of weight 0 left out")
+        return ["; ".join(part) or None for part in parts]
+
+
+def _search(groups: Groups, crossings: Crossings, enough: Bools, options: AuditOptions) -> Search:
+    return search(
+        search_cells(groups),
+        crossings.segment,
+        enough,
+        n_resamples=options.n_resamples,
+        rng=np.random.default_rng(options.seed),
+    )
+
+
+_DISPARITIES = {
+    "column": pl.String,
+    "measure": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "highest": pl.String,
+    "lowest": pl.String,
+    "n_segments": pl.Int64,
+    "n_left_out": pl.Int64,
+    "note": pl.String,
+}
+
+
+def _disparity(found: Disparity) -> dict[str, float | None]:
+    return {"value": _number(found.value), "low": _number(found.low), "high": _number(found.high)}
+
+
+def _disparity_note(found: Disparity, count: int) -> str | None:
+    if count < 2:
+        return "fewer than two segments have rows enough"
+    return "fewer than two segments have a ratio" if found.top < 0 else None
+
+
+def _number(value: Any) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _whole(values: Floats) -> Any:
+    return np.rint(values).astype(np.int64)
