@@ -232,9 +232,10 @@ def audit(
 
     The verdict goes by the widened interval: wholly beyond the tolerance is a clear gap, wholly inside it within
     tolerance; otherwise an adjusted p-value below `alpha` is a lean, and anything else is not decided. No evidence is
-    not evidence of none. Segments overlap, and all widened intervals hold together all the same (Clopper and Pearson's
-    at Šidák's level), for every segment of `min_rows` rows or more: labels have no say in how many those are. Intervals
-    of single segments are Wilson's. Of segments of fewer than five rows only the number of rows is told.
+    not evidence of none. Widened intervals are Clopper and Pearson's at Šidák's level for the number of segments of
+    `min_rows` rows or more, in which labels have no say; that segments overlap is no harm to it in the simulations
+    of this package. Intervals of single segments are Wilson's. Of segments of fewer than five rows only the number
+    of rows is told.
 
     The shrunken gap is the posterior mean under gaps that scatter normally about the gap of all rows, with a spread
     estimated among the segments of the same columns (Paule and Mandel).

@@ -206,7 +206,8 @@ def compare(
     rows; where either interval reaches 0, the value is noise, so its distance from 0 is added in full. A bootstrap of
     the difference itself does not do: chance lifts the error of the better model most, so that its interval misses the
     truth where one model is right and the other is not. Being honest of each model, these intervals may leave out the
-    difference seen, and hold more than their level where both models are right. A measure without an interval in
+    difference seen, and hold more than their level where both models are right; of slope and citl with few events, and
+    of resolution, they hold less (simulations: .77 to .86 of a nominal .90). A measure without an interval in
     `metrics`, such as mce, has none here, and the note says so; measures of scores in order have none where a class has
     fewer than 5 rows. Clusters make each interval as wide as if all rows of one were alike.
 
@@ -275,7 +276,7 @@ def compare(
         alpha=alpha,
         correction=correction,
         n_resamples=int(n_resamples),
-        convention={**choice.convention(), "closed": closed, "cluster": cluster, **roles.convention()},
+        convention={**choice.convention(), "closed": closed, **roles.convention(), "cluster": cluster},
     )
 
 

@@ -155,7 +155,7 @@ class Decisions:
         )
         return (
             f"{head}\n  cost per row {cost} ({low} to {high})\n  acting on all {everyone}, on none {none}"
-            f"\n  isotonic recalibration would have saved {saved} on these rows"
+            f"\n  isotonic recalibration would have saved {saved} a row here"
         )
 
     def _repr_html_(self) -> str:

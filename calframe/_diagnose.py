@@ -180,8 +180,8 @@ def diagnose(
         Of what: the largest score of a row against whether its class happened, which is needed for three classes or
         more; by default the score itself.
     alpha : float, default 0.05
-        The chance, at most, that a pattern is seen in any segment of right scores; intervals are at ``1 - alpha``, each
-        by itself. In (0, 0.5).
+        The chance, with "holm" or "bonferroni" at most, that a test finds something in any segment of right scores
+        (a collapse is described, not tested); intervals are at ``1 - alpha``, each by itself. In (0, 0.5).
     tolerance : float, default 0.03
         The error of a score, as a difference of probabilities in (0, 1), that does not matter. Where outcomes are rare,
         choose a smaller one: scores of 0.01 are never 0.03 too low by saying 0.

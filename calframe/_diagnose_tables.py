@@ -131,7 +131,7 @@ class _Words:
 
 
 def _none(w: _Words) -> str:
-    tail = f"within {w.tolerance}" if w.inside else f"so {w.tolerance} either way are not ruled out"
+    tail = f"within {w.tolerance}" if w.inside else f"so a gap of {w.tolerance} is not ruled out"
     return f"No pattern found in {w.rows}: mean score less rate is {w.span('gap', _points)}, {tail}."
 
 

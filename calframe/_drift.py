@@ -215,7 +215,7 @@ def drift(
     >>> found
     <Drift: 4 periods from 4,000 rows; .table, .parts, .monitor, .plot()>
       Since Mar 2026 scores run 10.0 points too high on average (0.0 before).
-      gap differs from Jan 2026 to Feb 2026: 2 of 2 tests
+      gap differs from that of Jan 2026 to Feb 2026 in 2 of 2 tests
       monitor: 1 alarm in 1 series
     >>> found.table.select("period", "n", "gap", "gap_change")
     shape: (4, 4)

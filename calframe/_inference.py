@@ -185,8 +185,8 @@ def test(
     correction : str, default "holm"
         ``"holm"`` and ``"bonferroni"`` hold the chance of one false rejection among all segments and models,
         ``"benjamini_hochberg"`` and (whatever the dependence) ``"benjamini_yekutieli"`` the expected share of false
-        ones, ``"max"`` (resampling only) does as Holm by drawing the largest standardised statistic of all segments
-        together; ``"none"`` adjusts nothing.
+        ones, ``"max"`` (of "resampling" and "corp") draws the largest standardised statistic of all segments together;
+        ``"none"`` adjusts nothing.
     alpha : float, default 0.05
         The level of ``reject``.
     smoother, floor, clip

@@ -221,14 +221,15 @@ def selective(
     Rows of equal confidence are answered together: a threshold never parts them. Rows without a confidence or a label
     are in no coverage; ``n_missing`` counts them.
 
-    A threshold read off the curve, the lowest with the accuracy wanted, is chosen because it looks good on these very
-    rows, and on new ones fails about as often as not. That of ``targets`` is chosen by tests: with a chance of at least
-    `confidence_level`, the rows of the same population with a confidence of at least the threshold are right at least
-    as often as the target says. The hypotheses "from here up the accuracy is below the target" have exact binomial
-    p-values and are tested from high thresholds to low (learn then test), starting at the n, n/2, n/4, ... most
-    confident rows with an equal part of the error each; what a test was allowed goes on to the next one if it rejects.
-    The level is exact for independent rows where less confident rows are no more often right; where they are, it holds
-    nearly. It says nothing of other populations, later times, or all segments together.
+    A threshold read off the curve, the lowest with the accuracy wanted, is chosen because it looks good on these
+    very rows, and on new ones fails about half the time where accuracy rises smoothly. That of ``targets`` is
+    chosen by tests: with a chance of at least `confidence_level`, the rows of the same population with a confidence
+    of at least the threshold are right at least as often as the target says. The hypotheses "from here up the
+    accuracy is below the target" have exact binomial p-values and are tested from high thresholds to low (learn
+    then test), starting at the n, n/2, n/4, ... most confident rows with an equal part of the error each; what a
+    test was allowed goes on to the next one if it rejects. The level is held for independent rows where less
+    confident rows are no more often right; where they are, it holds nearly. It says nothing of other populations,
+    later times, or all segments together.
 
     The guarantee is for rows that count the same. With importance weights that differ there is no exact test, so no
     threshold is given and the note says so; with ``weight_kind="frequency"`` weight 2 is two independent rows.

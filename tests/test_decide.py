@@ -521,7 +521,7 @@ def test_a_printed_result_says_what_acting_costs() -> None:
         "<Decisions: act from 0.2 on, 40 rows; .table, .curve, .plot()>",
         f"  cost per row 0.925 ({row['cost_low']:.4g} to {row['cost_high']:.4g})",
         "  acting on all 0.675, on none 1.3",
-        "  isotonic recalibration would have saved 0.25 on these rows",
+        "  isotonic recalibration would have saved 0.25 a row here",
     ]
     grouped = {**HAND, "g": ["a"] * 30 + ["b"] * 10}
     # a: 9 false and 6 missed cost 33, all 23, none 28; b: the rows of 0.7 are all acted on

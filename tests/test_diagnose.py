@@ -142,7 +142,7 @@ def test_few_rows_are_never_called_fine() -> None:
     assert rare["pattern"] == "not decided"
     assert "5,000 rows" in rare["sentence"]
     open_ = only(counts((0.2, 20, 80), (0.5, 50, 50), (0.8, 80, 20)))["sentence"]
-    assert open_.endswith("so 3.0 points either way are not ruled out.")
+    assert open_.endswith("so a gap of 3.0 points is not ruled out.")
     sure = only(counts((0.2, 2000, 8000), (0.5, 5000, 5000), (0.8, 8000, 2000)))["sentence"]
     assert sure.endswith(", within 3.0 points.")
 

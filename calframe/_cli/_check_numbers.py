@@ -157,8 +157,8 @@ def _finding(
 
 
 def _of_metrics(rules: Sequence[Rule], rows: Sequence[Mapping[str, Any]], request: Request) -> Iterator[Finding]:
-    """Judge limits of metrics by intervals that hold together over all judged segments."""
-    judged = sum(row["verdict"] != "few" for row in rows)
+    """Judge limits of metrics by intervals that hold together over all segments with rows enough."""
+    judged = sum(row["simultaneous_low"] is not None for row in rows)  # labels have no say in how many these are
     if not rules:
         return
     level = sidak_level(1.0 - request.alpha, max(judged, 1))

@@ -198,7 +198,9 @@ def _shifts(sums: dict[str, Floats], count: int, *, up: bool, alpha: float) -> B
     halves = {name: values.reshape(count, 2) for name, values in sums.items()}
     rate, n = ratio(halves["wy"], halves["w"]), effective_rows(halves["w"], halves["w2"])
     gap = ratio(halves["wp"] - halves["wy"], halves["w"])
-    spread = np.sqrt((rate * (1.0 - rate) / n).sum(axis=1))
+    seen = (rate > 0.0) & (rate < 1.0)
+    chance = np.where(seen, rate, (n * rate + 1.0) / (n + 2.0))  # no variance was seen, which does not mean none
+    spread = np.sqrt((chance * (1.0 - chance) / n).sum(axis=1))
     change = (gap[:, 1] - gap[:, 0]) * (1.0 if up else -1.0)
     return np.asarray(change > normal_quantile(1.0 - alpha) * spread, dtype=np.bool_)
 

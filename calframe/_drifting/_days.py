@@ -11,6 +11,7 @@ import numpy as np
 
 from calframe._cells import Groups, cells_plan, changes, read_groups
 from calframe._kernels._binned import effective_rows, ratio
+from calframe._kernels._corrections import Correction
 from calframe._periods import Every, Periods, periods_of
 from calframe._roles import Roles
 from calframe._table import Table, model_alias, open_table
@@ -123,7 +124,7 @@ def _zone(by: Table) -> str | None:
     return getattr(nw.from_native(by.native).collect_schema()[by.roles.time], "time_zone", None)
 
 
-def judge_sums(sums: dict[str, Floats], *, tolerance: float, alpha: float) -> Judged:
+def judge_sums(sums: dict[str, Floats], *, tolerance: float, alpha: float, correction: Correction = "holm") -> Judged:
     """Judge sums; a period in which nothing, or everything, happens is news, so that no events are asked for."""
     return judge(
         rate=ratio(sums["wy"], sums["w"]),
@@ -132,5 +133,6 @@ def judge_sums(sums: dict[str, Floats], *, tolerance: float, alpha: float) -> Ju
         rows=sums["n"],
         tolerance=tolerance,
         alpha=alpha,
+        correction=correction,
         min_events=0.0,
     )

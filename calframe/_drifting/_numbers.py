@@ -123,7 +123,9 @@ def judged_lines(lines: Lines, options: Options) -> Judged:
     for model in range(len(lines.reading.days.models)):
         mine = lines.model == model
         its = {name: values[mine] for name, values in sums.items()}
-        parts.append((mine, judge_sums(its, tolerance=options.tolerance, alpha=options.alpha)))
+        parts.append(
+            (mine, judge_sums(its, tolerance=options.tolerance, alpha=options.alpha, correction=options.correction))
+        )
     return joined(parts, len(lines))
 
 

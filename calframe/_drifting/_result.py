@@ -171,10 +171,8 @@ class Drift:
         """Count what differs from the reference, and alarms."""
         table = plain(self.table, "period")
         tested = table["pvalue_adjusted"].drop_nulls()
-        said = [
-            f"gap differs from {self.reference:.30}: {(tested < self.alpha).sum()} of {_number(len(tested), 'test')}"
-        ]
-        said += self._alarms()
+        differ = f"{(tested < self.alpha).sum()} of {_number(len(tested), 'test')}"
+        said = [f"gap differs from that of {self.reference:.30} in {differ}", *self._alarms()]
         return said + ([f"{_number(self.n_undated, 'row')} without a time, in no period"] if self.n_undated else [])
 
     def _alarms(self) -> list[str]:
