@@ -112,10 +112,10 @@ class Roles:
             "invalid": self.invalid,
             "weight": self.weight,
             "weight_kind": None if self.weight is None else self.weight_kind,
-            "cluster": self.cluster,
             "time_zone": self.time_zone,
             "classes": list(self.classes) or None,
             "posterior": list(self.posterior) or None,
+            **({} if self.cluster is None else {"cluster": self.cluster}),
         }
 
     @property

@@ -130,7 +130,6 @@ def test_the_dictionary_is_json_without_nan() -> None:
         "invalid": "raise",
         "weight": None,
         "weight_kind": None,
-        "cluster": None,
         "time_zone": None,
         "ece_bins": 15,
         "closed": "left",
