@@ -541,8 +541,9 @@ def test_right_scores_show_no_pattern(world: str, n: int) -> None:
 def test_wrong_scores_show_their_pattern(world: str) -> None:
     """Nine tables of ten: up to 5 % of straight ones are taken for bent, the level of the test of curvature."""
     pattern, drawn_from = simulation.WRONG[world]
-    values = simulation.numbers(drawn_from, 1_000, 60, np.random.default_rng(5), simulation.RULES)
-    each = [{name: column[i : i + 1] for name, column in values.items()} for i in range(60)]
+    tables = 60 if world.startswith("slope") else 20  # the others are hardly ever missed
+    values = simulation.numbers(drawn_from, 1_000, tables, np.random.default_rng(5), simulation.RULES)
+    each = [{name: column[i : i + 1] for name, column in values.items()} for i in range(tables)]
     assert np.mean([simulation.named(one, simulation.RULES)[0] == pattern for one in each]) >= 0.9
 
 
