@@ -25,7 +25,6 @@ from calframe._verdicts import MIN_EVENTS, MIN_ROWS, check_tolerance
 DiagnosedNotion: TypeAlias = Literal["confidence"]
 
 _LONGEST = 78  # characters of a line of text, less its indent
-_SHOWN = 6  # patterns in words of so many segments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -44,7 +44,7 @@ class Found:
     groups : ndarray
         Number of groups of rows that the statistic compares; NaN where it makes none.
     draws : ndarray of shape (n_resamples, n_segments), optional
-        The statistics drawn, standardised, for a correction over segments.
+        The statistics drawn, for a correction over segments.
     """
 
     statistic: Floats

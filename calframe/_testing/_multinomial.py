@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from calframe._kernels import _special as special
@@ -72,11 +70,6 @@ def drawn_classes(vectors: Vectors, rng: np.random.Generator) -> Ints:
     point = rng.random(len(vectors.label)) * ends[:, -1]
     drawn: Ints = np.minimum((ends <= point[:, None]).sum(axis=1), vectors.classes - 1).astype(np.int64)
     return drawn
-
-
-def redrawn(vectors: Vectors, rng: np.random.Generator) -> Vectors:
-    """Return the rows with classes drawn from their scores."""
-    return replace(vectors, label=drawn_classes(vectors, rng))
 
 
 def _groups(vectors: Vectors, count: int) -> Ints:
