@@ -13,8 +13,6 @@ from calframe._cells import Groups
 from calframe._closing import Column, closed_frame, count_columns, warn_empty_categories
 from calframe._errors import ArgumentError
 from calframe._hypotheses import METHODS, Plan
-from calframe._kernels._corrections import Correction as PlainCorrection
-from calframe._kernels._corrections import adjusted
 from calframe._measures import chosen_metrics, reserved_names
 from calframe._nulls import side_of, uses_label
 from calframe._options import check_choice, check_clip, check_floor, check_resamples, check_smoother, is_real, seed_of
@@ -24,7 +22,7 @@ from calframe._roles import Roles, WeightKind
 from calframe._table import Table, open_table, view_of
 from calframe._tested import Results, found_by
 from calframe._testing._draws import Inequality, Side
-from calframe._testing._found import Found
+from calframe._testing._found import Found, adjusted_surely
 from calframe._testing._groups import Df
 from calframe._testing._kernel import KernelLaw
 from calframe._testing._largest import adjusted_by_largest
@@ -389,6 +387,4 @@ def _table(table: Table, groups: Groups, found: Results, plan: Plan, correction:
 def _adjusted(method: str, found: Found, correction: Correction, plan: Plan, alpha: float) -> Floats:
     if correction == "max":
         return adjusted_by_largest(found, side=plan.null(method, plan.drawing(method)).side)
-    plain: PlainCorrection = correction
-    sure = adjusted(found.least, plain)
-    return np.where(sure <= alpha, np.minimum(adjusted(found.pvalue, plain), sure), sure)
+    return adjusted_surely(found.pvalue, found.least, correction, alpha)

@@ -15,12 +15,12 @@ from calframe._kernels import _special as special
 from calframe._kernels._binned import chunk_bounds, run_starts, segment_sum, sizes_of
 from calframe._kernels._null import CellLaw, cell_law
 from calframe._kernels._tally import Tally
-from calframe._kernels._vectors import Vectors
 from calframe._registry import Cells, Metric, Options, Row, Scored, Tallied, Term
 from calframe._terms import TERMS
 from calframe._testing._clusters import Clustered, clustered, clustered_sum
-from calframe._testing._draws import MOST, Counted, Drawing, Side, drawn_statistics, positives
+from calframe._testing._draws import MOST, Counted, Drawing, Side, drawn_statistics, lots, positives
 from calframe._testing._found import FEW_ROWS, Found
+from calframe._testing._multinomial import drawn_classes
 from calframe._testing._sums import Factor, brier_factor, gap_factor, log_loss_factor, of_sum, sum_ratio
 from calframe._typing import Floats, Ints
 
@@ -149,11 +149,9 @@ class Null:
         for first, last in chunk_bounds(cells.starts, len(cells.sums["w"]), max(MOST // many, 1)):
             begin, end = int(cells.starts[first]), int(cells.starts[last - 1] + sizes[last - 1])
             sums = {name: values[begin:end] for name, values in cells.sums.items()}
-            part = CellLaw(**{name: getattr(law, name)[begin:end] for name in CellLaw.__slots__})
+            part = law.part(begin, end)
             starts, width = cells.starts[first:last] - begin, end - begin
-            at_once = max(min(MOST // width, many), 1)
-            for done in range(0, many, at_once):
-                lot = min(at_once, many - done)
+            for lot in lots(width, many):
                 drawn = positives(part, sums["w"], lot, self.drawing.rng).ravel()
                 tiled = {name: np.tile(values, lot) for name, values in sums.items() if name != "wy"}
                 sample = Cells(
@@ -170,9 +168,7 @@ class Null:
         vectors = sample.vectors
         ends = np.cumsum(vectors.scores, axis=1)
         for _ in range(self.drawing.n_resamples):
-            point = self.drawing.rng.random(len(vectors.label)) * ends[:, -1]
-            label = np.minimum((ends <= point[:, None]).sum(axis=1), vectors.classes - 1)
-            drawn: Vectors = replace(vectors, label=label.astype(np.int64))
+            drawn = replace(vectors, label=drawn_classes(ends, self.drawing.rng))
             yield slice(0, len(vectors)), self.metric.value(replace(sample, vectors=drawn))[None, :]
             if self.drawing.done is not None:
                 self.drawing.done(1.0 / self.drawing.n_resamples)

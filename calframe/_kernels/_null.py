@@ -8,7 +8,8 @@ general the Binomial with the same mean and variance stands for it: ``p' = 1 - v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 
@@ -102,6 +103,10 @@ class CellLaw:
     centre: Floats
     step: Floats
     stretch: Floats
+
+    def part(self, begin: int, end: int) -> Self:
+        """Return the law of the cells from `begin` up to, not including, `end`."""
+        return type(self)(**{field.name: getattr(self, field.name)[begin:end] for field in fields(self)})
 
 
 def cell_law(weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats) -> CellLaw:

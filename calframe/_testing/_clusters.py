@@ -15,7 +15,7 @@ import numpy as np
 from calframe._kernels import _special as special
 from calframe._kernels._binned import running_sum, segment_max, segment_sum, sizes_of, spread
 from calframe._kernels._tally import Tally
-from calframe._testing._draws import Counted, Drawing, Side, Statistic, repeated
+from calframe._testing._draws import Counted, Drawing, Side, Statistic, lots, repeated
 from calframe._testing._found import FEW_ROWS, Found
 from calframe._testing._sums import CERTAIN, Factor
 from calframe._typing import Bools, Floats, Ints
@@ -150,9 +150,7 @@ class Clustered:
         """Give a statistic of all segments under labels drawn cluster by cluster, one row a draw."""
         rows, many = len(self.score), int(self.cluster.max(initial=-1)) + 1
         together = np.sqrt(self.share)[self.tally.segment.repeat(sizes_of(self.cells, rows))]
-        at_once = max(_LOT // rows, 1)
-        for begin in range(0, drawing.n_resamples, at_once):
-            lot = min(at_once, drawing.n_resamples - begin)
+        for lot in lots(rows, drawing.n_resamples, most=_LOT):
             luck = drawing.rng.random((lot, many))[:, self.cluster]
             alone = drawing.rng.random((lot, rows)) >= together
             luck = np.where(alone, drawing.rng.random((lot, rows)), luck)

@@ -164,18 +164,17 @@ def drawn_statistics(
     for first, part in tally.chunks(max(MOST // drawing.n_resamples, 1)):
         here, cells = slice(first, first + len(part)), len(part.score)
         begin = int(tally.starts[first])
-        cut = slice(begin, begin + cells)
-        laws = CellLaw(**{name: getattr(law, name)[cut] for name in CellLaw.__slots__})
-        for many in _lots(cells, drawing.n_resamples):
+        laws = law.part(begin, begin + cells)
+        for many in lots(cells, drawing.n_resamples):
             positive = positives(laws, part.weight, many, drawing.rng)
             yield here, statistic(repeated(part, many, positive.ravel())).reshape(many, len(part))
             if drawing.done is not None:
                 drawing.done(many * cells / whole)
 
 
-def _lots(cells: int, n_resamples: int) -> Iterator[int]:
-    """Give how many draws are made at once, until there are enough."""
-    at_once = max(min(MOST // cells, n_resamples), 1)
+def lots(cells: int, n_resamples: int, *, most: int = MOST) -> Iterator[int]:
+    """Give how many draws of so many cells are made at once, `most` cells together, until there are enough draws."""
+    at_once = max(min(most // cells, n_resamples), 1)
     for begin in range(0, n_resamples, at_once):
         yield min(at_once, n_resamples - begin)
 

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calframe._kernels._corrections import Correction, adjusted
 from calframe._typing import Bools, Floats
 
 FEW_ROWS = 25  # below it no law for many rows decides anything
@@ -128,6 +129,12 @@ class Found:
         far = np.zeros(len(asked), dtype=np.bool_)
         far[beyond] = True
         return replace(self, **parts).noted(far, BEYOND)
+
+
+def adjusted_surely(pvalue: Floats, least: Floats, correction: Correction, alpha: float) -> Floats:
+    """Return adjusted p-values that reject nothing but by `least`; where that rejects, the smaller ones are shown."""
+    sure = adjusted(least, correction)
+    return np.where(sure <= alpha, np.minimum(adjusted(pvalue, correction), sure), sure)
 
 
 def _text(where: Bools, text: Any) -> NDArray[Any]:

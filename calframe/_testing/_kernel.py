@@ -9,7 +9,7 @@ import numpy as np
 from calframe._kernels import _special as special
 from calframe._kernels._skce import ALL_PAIRS, skce_with_error
 from calframe._kernels._vectors import Vectors
-from calframe._testing._draws import Counted, Drawing
+from calframe._testing._draws import Counted, Drawing, lots
 from calframe._testing._found import Found
 from calframe._testing._multinomial import drawn_classes
 from calframe._typing import Floats, Ints
@@ -64,11 +64,9 @@ def _put(found: Found, segment: int, part: Vectors, value: float, *, law: Kernel
     similar = _kernel_matrix(part.scores)
     if law == "resampled":
         counted = Counted.of(np.array([value]), drawing)
-        size = len(part.label)
-        at_once = max(_LOT // (size * part.classes), 1)
-        for begin in range(0, drawing.n_resamples, at_once):
-            lot = min(at_once, drawing.n_resamples - begin)
-            drawn = np.stack([_residuals(part, drawn_classes(part, drawing.rng)) for _ in range(lot)], axis=1)
+        ends = np.cumsum(part.scores, axis=1)
+        for lot in lots(part.scores.size, drawing.n_resamples, most=_LOT):
+            drawn = np.stack([_residuals(part, drawn_classes(ends, drawing.rng)) for _ in range(lot)], axis=1)
             counted.add(slice(None), _mean_of_pairs(similar, drawn)[:, None])
         pvalue, se = counted.pvalues("greater")
         found.pvalue[segment], found.pvalue_se[segment], found.law[segment] = pvalue[0], se[0], "resampled"
@@ -118,9 +116,7 @@ def _bootstrapped(h: Floats, drawing: Drawing) -> float:
     unbiased = (whole - diagonal.sum()) / (rows * (rows - 1.0))
     seen = rows / (rows - 1.0) * unbiased - whole / rows**2
     side, above = h.sum(axis=1), 0
-    at_once = max(_LOT // rows, 1)
-    for begin in range(0, drawing.n_resamples, at_once):
-        lot = min(at_once, drawing.n_resamples - begin)
+    for lot in lots(rows, drawing.n_resamples, most=_LOT):
         counts = drawing.rng.multinomial(rows, np.full(rows, 1.0 / rows), size=lot).astype(np.float64)
         pairs = np.einsum("di,di->d", counts @ h, counts) - counts @ diagonal
         above += int(((rows / (rows - 1.0) * pairs - 2.0 * (counts @ side)) / rows**2 >= seen).sum())

@@ -55,20 +55,19 @@ def multinomial_hosmer_lemeshow(vectors: Vectors, *, count: int, df: Df, drawing
 
     def redraw(where: Bools) -> tuple[Floats, Floats]:
         part = vectors.only(where)
-        own = _groups(part, count)
+        own, ends = _groups(part, count), np.cumsum(part.scores, axis=1)
         counted = Counted.of(seen[where], drawing)
         for _ in range(drawing.n_resamples):
-            counted.add(slice(None), _compared(part, own, drawn_classes(part, drawing.rng))[0][None, :])
+            counted.add(slice(None), _compared(part, own, drawn_classes(ends, drawing.rng))[0][None, :])
         return counted.pvalues("greater")
 
     return found.settled(small, redraw)
 
 
-def drawn_classes(vectors: Vectors, rng: np.random.Generator) -> Ints:
-    """Return classes drawn from the scores of each row."""
-    ends = np.cumsum(vectors.scores, axis=1)
-    point = rng.random(len(vectors.label)) * ends[:, -1]
-    drawn: Ints = np.minimum((ends <= point[:, None]).sum(axis=1), vectors.classes - 1).astype(np.int64)
+def drawn_classes(ends: Floats, rng: np.random.Generator) -> Ints:
+    """Return classes drawn from the scores of each row, given their running sums."""
+    point = rng.random(len(ends)) * ends[:, -1]
+    drawn: Ints = np.minimum((ends <= point[:, None]).sum(axis=1), ends.shape[1] - 1).astype(np.int64)
     return drawn
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calframe._kernels._binned import effective_rows, last_cells, ratio, run_starts, segment_max, segment_sum
-from calframe._kernels._corrections import Correction, adjusted
+from calframe._kernels._corrections import Correction
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._intervals import rate_interval, sidak_level
 from calframe._kernels._logistic import Status, citl_fit, citl_interval, cox_fit, cox_interval, logit
@@ -18,6 +18,7 @@ from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
 from calframe._testing._curvature import chances, curve_test, line_test
 from calframe._testing._draws import Drawing
+from calframe._testing._found import adjusted_surely
 from calframe._testing._rates import Sums, rate_pvalue
 from calframe._typing import Bools, Floats
 
@@ -112,8 +113,7 @@ def adjust(values: Values, rules: Rules) -> Values:
         np.where(np.tile(few, len(TESTS)), np.nan, np.concatenate([values[f"{kind}_{name}"] for name in TESTS]))
         for kind in ("pvalue", "least")
     )
-    least = adjusted(sure, rules.correction)
-    found = np.where(least <= rules.alpha, np.minimum(adjusted(plain, rules.correction), least), least)
+    found = adjusted_surely(plain, sure, rules.correction, rules.alpha)
     return {f"pvalue_{name}_adjusted": part for name, part in zip(TESTS, found.reshape(len(TESTS), -1), strict=True)}
 
 
