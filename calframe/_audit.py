@@ -11,7 +11,6 @@ import numpy as np
 from calframe._auditing._headline import headline, is_beyond_chance
 from calframe._auditing._reference import check_reference
 from calframe._auditing._tables import Audited, AuditOptions, audited
-from calframe._auditing._words import fitted, points, wrapped
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
 from calframe._options import check_choice, check_engine, check_resamples, is_real, seed_of
@@ -19,6 +18,8 @@ from calframe._results import SCHEMA_VERSION, html_table, json_ready, like, reco
 from calframe._roles import Roles, WeightKind
 from calframe._typing import Invalid, Json, Link, Names, Seed
 from calframe._verdicts import CLEAR, LEANS, MIN_ROWS, SHOWN_ROWS, WORDS, check_tolerance
+from calframe._words._lines import fitted, wrapped
+from calframe._words._numbers import points
 
 if TYPE_CHECKING:
     import altair as alt
@@ -82,7 +83,11 @@ class Audit:
         from calframe._auditing._drawn import forest_chart  # noqa: PLC0415  altair loads only when a chart is asked for
 
         chart: alt.TopLevelMixin = forest_chart(
-            to_polars(self.table), tolerance=self.convention["tolerance"], width=width, most=most
+            to_polars(self.table),
+            tolerance=self.convention["tolerance"],
+            level=f"{100 * (1 - self.convention['alpha']):g}%",
+            width=width,
+            most=most,
         )
         return chart
 
@@ -106,7 +111,7 @@ class Audit:
         table = to_polars(self.table)
         lines = [f"<Audit: {self.verdict}>", *wrapped(self.headline, _WIDTH)]
         for row in table.head(_SHOWN).iter_rows(named=True):
-            gap = "–" if row["verdict"] == "few" else points(row["gap"])
+            gap = "–" if row["verdict"] == "few" else points(row["gap"], unit=False)
             words = " ".join(WORDS[row["verdict"]])
             lines.append(f"  {fitted(row['segment'], _NAME_WIDTH)} {gap:>6} {row['n']:>11,}  {words}")
         more = table.height - _SHOWN
@@ -130,7 +135,7 @@ def audit(
     alpha: float = 0.05,
     correction: Correction = "holm",
     min_rows: int = MIN_ROWS,
-    numeric_bins: int = 4,
+    numeric_bins: int | None = 4,
     max_segments: int = 10_000,
     ecce: bool = True,
     n_resamples: int = 1000,
@@ -172,10 +177,10 @@ def audit(
     min_rows : int, default 100
         Fewest (effective) rows of a segment that is looked at, five or more; to be judged it must have ten positives
         and ten negatives besides.
-    numeric_bins : int, default 4
+    numeric_bins : int or None, default 4
         Numeric segment columns of more than ten distinct values are cut into this many bands of about equal numbers of
         rows (of all rows, whatever their weights), such as ``[18, 35)``. Equal values stay together. With up to ten
-        each value is a segment.
+        each value is a segment, with None always.
     max_segments : int, default 10,000
         More segments than this are an error, for they are hardly meant.
     ecce : bool, default True
@@ -300,7 +305,7 @@ def audit(
         alpha=alpha,
         correction=correction,
         min_rows=_whole("min_rows", min_rows, SHOWN_ROWS),
-        numeric_bins=_whole("numeric_bins", numeric_bins, 2),
+        numeric_bins=None if numeric_bins is None else _whole("numeric_bins", numeric_bins, 2),
         max_segments=_whole("max_segments", max_segments, 1),
         ecce=bool(ecce),
         n_resamples=int(n_resamples),

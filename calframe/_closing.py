@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -183,3 +183,24 @@ def keys_as_text(table: Table, groups: Groups, key: Key) -> Iterable[str | None]
     column = _closed_key(table, groups.keys, key)
     missing = column.is_null().to_list()
     return [None if gone else str(value) for value, gone in zip(column.to_list(), missing, strict=True)]
+
+
+def unique_names(values: Sequence[str | None]) -> tuple[str, ...]:
+    """Return one text a value: "(missing)" for a null, "(empty)" for an empty text, never two the same.
+
+    Examples
+    --------
+    >>> unique_names(["a", "", None, "(missing)"])
+    ('a', '(empty)', '(missing) 2', '(missing)')
+    """
+    taken = {value for value in values if value}
+    names = []
+    for value in values:
+        name = unique = "(missing)" if value is None else value or "(empty)"
+        number = 1
+        while not value and unique in taken:
+            number += 1
+            unique = f"{name} {number}"
+        names.append(unique)
+        taken.add(unique)
+    return tuple(names)

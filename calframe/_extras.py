@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 
 from calframe._binning import BinChoice, Bins
-from calframe._closing import keys_as_text
+from calframe._closing import keys_as_text, unique_names
 from calframe._errors import ArgumentError
 from calframe._measures._own import own_metrics
 from calframe._measuring import Request, cells_of, measured_cells, measured_rows
 from calframe._reading import read_rows
 from calframe._registry import Metric, Options
 from calframe._roles import Roles
-from calframe._segments import ECE_BINS, unique_names
+from calframe._segments import ECE_BINS
 from calframe._table import open_table
 from calframe._verdicts import SHOWN_ROWS
 

@@ -40,7 +40,7 @@ def json_ready(value: Any) -> Any:
 
 
 def rounded(value: Any) -> Any:
-    """Return JSON-ready data with floats of twelve digits: the last ones of a sum change with the order of adding.
+    """Return JSON-ready data with floats of ten digits: the last ones of a sum, or p-value, change with the order.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def rounded(value: Any) -> Any:
     {'a': [0.3, 1]}
     """
     if isinstance(value, float):
-        return float(f"{value:.12g}")
+        return float(f"{value:.10g}")
     if isinstance(value, dict):
         return {key: rounded(item) for key, item in value.items()}
     return [rounded(item) for item in value] if isinstance(value, list) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,21 +11,24 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calframe._auditing._gaps import Rules, Sums, judged, judged_columns
+from calframe._auditing._tables import Audited, AuditOptions, audited
 from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
-from calframe._closing import declared_categories, empty_categories, keys_as_text, warn_empty_categories
+from calframe._closing import declared_categories, empty_categories, keys_as_text, unique_names
 from calframe._curve_tables import bin_columns
+from calframe._hypotheses import METHODS
 from calframe._kernels._binned import ranges, segment_sum, sizes_of, spread, starts_of
 from calframe._kernels._intervals import score_test
-from calframe._kernels._null import chance_gap, chance_spread, error_quantile
 from calframe._kernels._ranked import quantile_bins
 from calframe._measures import METRICS
-from calframe._measures._sums import effective_rows
-from calframe._registry import Cells
+from calframe._nulls import Null
+from calframe._registry import Cells, Options
 from calframe._roles import Roles
 from calframe._table import Table, open_table
-from calframe._typing import Floats, Ints
-from calframe._verdicts import SHOWN_ROWS, Judged, judge, worst_first
+from calframe._testing._draws import Drawing
+from calframe._typing import Bools, Floats, Ints
+from calframe._verdicts import MIN_ROWS, SHOWN_ROWS, worst_first
 
 ECE_BINS = 15
 FINE = 64 * ECE_BINS  # k/960: every 64th edge is exactly an edge of 15 bins
@@ -32,6 +36,8 @@ CURVE_ROWS = 120  # rows a bin of a segment's curve should have
 HEAT_RANGES = 8
 HEAT_ROWS = 50  # below which a cell of the heatmap shows no number
 BARS = 24
+_DRAWS = 1000  # of all labels, as the verbs `audit` and `test` draw them
+_ANY_NUMBER = 2**53
 LIMITS = (0.025, 0.05, 0.1, 0.2, 1.0)  # each a whole number of cells a bar
 _NEARLY_ALL = 0.995
 _TERMS = ("wp", "wy", "w2", "variance", "w2_variance", "square", "surprise", "impossible")
@@ -102,33 +108,10 @@ def read_part(data: Any, roles: Roles, *, engine: Any) -> Part:
     bins = Bins.of_count(FINE, closed="left")
     table = open_table(data, roles, bins=bins)
     groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=bins), engine=engine), _TERMS)
-    warn_empty_categories(table, groups)
     if not table.keys:
         return _part(groups, ("All rows",), ())
     names = unique_names(list(keys_as_text(table, groups, table.keys[0])))
     return _in_declared_order(_part(groups, names, tuple(empty_categories(table, groups, table.keys[0]))), table)
-
-
-def unique_names(values: list[str | None]) -> tuple[str, ...]:
-    """Return one text per segment: "(missing)" for a null, "(empty)" for an empty text, never two the same.
-
-    Examples
-    --------
-    >>> unique_names(["a", "", None, "(missing)"])
-    ('a', '(empty)', '(missing) 2', '(missing)')
-    """
-    wanted = ["(missing)" if value is None else value or "(empty)" for value in values]
-    taken = {value for value in values if value}
-    names = []
-    for value, name in zip(values, wanted, strict=True):
-        number = 1
-        unique = name
-        while not value and unique in taken:
-            number += 1
-            unique = f"{name} {number}"
-        taken.add(unique)
-        names.append(unique)
-    return tuple(names)
 
 
 def whole(part: Part) -> Part:
@@ -147,30 +130,61 @@ def whole(part: Part) -> Part:
     )
 
 
-def judge_parts(parts: list[Part], *, tolerance: float, alpha: float) -> list[Judged]:
-    """Judge the segments of all groupings together, so that intervals and p-values hold over all of them."""
-    measured = [_rate_and_score(part) for part in parts]
-    together = judge(
-        rate=np.concatenate([rate for rate, _ in measured]),
-        score=np.concatenate([score for _, score in measured]),
-        n=np.concatenate([effective_rows(part.cells) for part in parts]),
-        rows=np.concatenate([part.n for part in parts]).astype(np.float64),
+def audited_segments(
+    parts: Sequence[Part], data: Any, roles: Roles, *, tolerance: float, alpha: float, engine: Any
+) -> tuple[list[pl.DataFrame], Audited]:
+    """Audit the segments of all groupings together; return the rows of each part in its order, and the audit."""
+    options = AuditOptions(
+        depth=1,
+        reference={},
         tolerance=tolerance,
         alpha=alpha,
+        correction="holm",
+        min_rows=MIN_ROWS,
+        numeric_bins=None,
+        max_segments=_ANY_NUMBER,
+        ecce=True,
+        n_resamples=_DRAWS,
+        seed=0,
+        keyed=False,
     )
-    ends = np.cumsum([0, *(len(part.names) for part in parts)])
-    return [together.part(int(a), int(b)) for a, b in pairwise(ends)]
+    found = audited(data, roles, options, engine=engine)
+    rows = []
+    for part, column in zip(parts, roles.by, strict=True):
+        own = found.table.filter(pl.col("columns") == column)
+        names = pl.DataFrame({"segment": [f"{column}={name}" for name in part.names]})
+        rows.append(names.join(own, on="segment", how="left", maintain_order="left"))
+    return rows, found
 
 
-def grouping(part: Part, judged: Judged, overall: Part, *, column: str, alpha: float) -> Grouping:
-    """Put together what a report shows of one grouping."""
-    segments = _segment_table(part, judged)
-    order = worst_first(judged.verdict, segments["net"].to_numpy())
+def judged_whole(overall: Part, *, tolerance: float, alpha: float) -> pl.DataFrame:
+    """Judge all rows as one segment, alone."""
+    total = overall.cells.total
+    sums = Sums(
+        n=overall.n.astype(np.float64), weight=total("w"), squared=total("w2"), label=total("wy"), score=total("wp")
+    )
+    found = judged(sums, Rules(tolerance=tolerance, alpha=alpha, correction="holm", min_rows=MIN_ROWS))
+    return pl.DataFrame(
+        {
+            **judged_columns(sums, found),
+            "pvalue": found.pvalue,
+            "pvalue_adjusted": found.pvalue_adjusted,
+            "verdict": list(found.verdict),
+            "rows_needed": found.rows_needed,
+            "net": sums.n * sums.gap,
+        }
+    )
+
+
+def grouping(part: Part, rows: pl.DataFrame, overall: Part, *, column: str, alpha: float) -> Grouping:
+    """Put together what a report shows of one grouping; `rows` are those of its audit."""
+    segments = _segment_table(part, rows)
+    order = worst_first(segments["verdict"].to_list(), segments["net"].to_numpy())
     ranges, range_of = score_ranges(overall, HEAT_RANGES)
     return Grouping(
         column=column,
         segments=segments[order],
-        curves=curve_table(part, judged, level=1.0 - alpha),
+        curves=curve_table(part, (segments["verdict"] != "few").to_numpy(), level=1.0 - alpha),
         ranges=ranges,
         heat=_heat_table(part, ranges, range_of, alpha=alpha),
         empty=part.empty,
@@ -192,10 +206,9 @@ def merge(part: Part, bins: Ints) -> tuple[Cells, Ints, Ints]:
     return Cells(starts=starts.astype(np.int64), sums=sums), bins[new], segment[new]
 
 
-def curve_table(part: Part, judged: Judged | None, *, level: float) -> pl.DataFrame:
-    """Return reliability curves in bins of about equal weight, fewer where a segment has fewer rows."""
+def curve_table(part: Part, enough: Bools, *, level: float) -> pl.DataFrame:
+    """Return reliability curves in bins of about equal weight, fewer where a segment has fewer rows, one if too few."""
     counts = np.clip(part.n // CURVE_ROWS, 3, ECE_BINS)
-    enough = judged.judged if judged is not None else part.n > 0
     counts = np.where(enough, counts, 1)
     cells, _, segment = merge(part, quantile_bins(part.cells.sums["w"], part.cells.starts, counts))
     filled = (cells.sums["n"] > 0) & (part.n[segment] >= SHOWN_ROWS)
@@ -243,21 +256,23 @@ def score_ranges(overall: Part, count: int) -> tuple[tuple[str, ...], Ints]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChanceError:
-    """The ECE that right scores show: its mean, and what it stays under in 95 % and in 99.9 % of cases."""
+    """The ECE that right scores show: its mean, what it stays under in 95 % of cases, and how often it is as large."""
 
     mean: float
     high: float
-    highest: float
+    pvalue: float
 
 
 def chance_error(part: Part) -> ChanceError:
-    """Return the ECE that right scores show on a part of one segment."""
-    sums = merge(part, part.bin * ECE_BINS // FINE)[0].sums
-    gaps = chance_gap(sums["w"], sums["wp"], sums["variance"], sums["w2_variance"])
-    total = max(float(sums["w"].sum()), 1e-300)
-    mean, variance = float(gaps.sum()), float(chance_spread(gaps, sums["w2_variance"]).sum())
-    high, highest = (error_quantile(mean, variance, share) / total for share in (0.95, 0.999))
-    return ChanceError(mean=mean / total, high=high, highest=highest)
+    """Return the ECE that right scores show on a part of one segment, by the test by resampling."""
+    cells = merge(part, part.bin * ECE_BINS // FINE)[0]
+    if not cells.sums["w"].sum() > 0:
+        return ChanceError(mean=0.0, high=0.0, pvalue=1.0)
+    rng = np.random.default_rng([0, METHODS.index("resampling")])  # as the verb, so that both say the same
+    drawing = Drawing(n_resamples=_DRAWS, rng=rng)
+    found = Null(metric=METRICS["ece"], options=Options(), side="greater", drawing=drawing, keep=True).of_bins(cells)
+    mean = float(METRICS["ece_expected"].value(cells)[0])
+    return ChanceError(mean=mean, high=float(np.quantile(np.asarray(found.draws), 0.95)), pvalue=float(found.pvalue[0]))
 
 
 def fingerprint(parts: list[Part]) -> str:
@@ -314,38 +329,13 @@ def _reordered(part: Part, order: Ints) -> Part:
     )
 
 
-def _rate_and_score(part: Part) -> tuple[Floats, Floats]:
-    return METRICS["rate"].value(part.cells), METRICS["mean_score"].value(part.cells)
-
-
-def _segment_table(part: Part, judged: Judged) -> pl.DataFrame:
+def _segment_table(part: Part, rows: pl.DataFrame) -> pl.DataFrame:
     coarse, _, _ = merge(part, part.bin * ECE_BINS // FINE)
-    rate, score = _rate_and_score(part)
     values = {name: METRICS[name].value(coarse) for name in ("brier", "log_loss", "ece", "ece_expected")}
-    weight = part.cells.total("w")
-    frame = pl.DataFrame(
-        {
-            "segment": part.names,
-            "n": part.n,
-            "n_missing": part.n_missing,
-            "n_invalid": part.n_invalid,
-            "weight_sum": weight,
-            "positives": part.cells.total("wy"),
-            "rate": rate,
-            "mean_score": score,
-            "gap": judged.gap,
-            "gap_low": judged.low,
-            "gap_high": judged.high,
-            "simultaneous_low": judged.sim_low,
-            "simultaneous_high": judged.sim_high,
-            "pvalue": judged.pvalue,
-            "pvalue_adjusted": judged.pvalue_adjusted,
-            "verdict": list(judged.verdict),
-            "net": part.n * judged.gap,
-            "rows_needed": judged.rows_needed,
-            **values,
-        }
-    )
+    counts = {"n": part.n, "n_missing": part.n_missing, "n_invalid": part.n_invalid}
+    sums = {"weight_sum": part.cells.total("w"), "positives": part.cells.total("wy")}
+    told = rows.select(name for name in rows.columns if name not in {"segment", "depth", "columns", *counts, *sums})
+    frame = pl.DataFrame({"segment": part.names, **counts, **sums, **told.to_dict(), **values})
     shown = pl.col("n") >= SHOWN_ROWS  # the numbers of one or two rows would be those rows
     return frame.with_columns(pl.when(shown).then(pl.col(pl.Float64).fill_nan(None)))
 

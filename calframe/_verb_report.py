@@ -34,7 +34,9 @@ class Report:
         One row per segment, worst first within its grouping, the whole table before them (``column`` empty):
         ``column``, ``segment`` (text), counts, ``rate``, ``mean_score``, ``gap`` with its own and with simultaneous
         intervals, raw and adjusted p-value, ``verdict``, ``net`` (rows misstated), ``rows_needed``, ``brier``,
-        ``log_loss``, ``ece``, ``ece_expected``. In the library of the input, polars where that was lazy.
+        ``log_loss``, ``ece``, ``ece_expected``; with `by` also what `audit` says of segments: ``gap_shrunken``,
+        ``gap_to_rest``, ``ecce`` with their errors and p-values, ``note``. In the
+        library of the input, polars where that was lazy.
     verdict : str
         ``"action needed"``, ``"watch"``, ``"undecided"`` or ``"within tolerance"``.
     headline : str

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Self
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -84,10 +84,6 @@ class Judged:
         """The number of segments compared."""
         return int(self.enough.sum())
 
-    def part(self, start: int, stop: int) -> Self:
-        """Return the segments from `start` up to `stop`."""
-        return type(self)(**{field.name: getattr(self, field.name)[start:stop] for field in fields(self)})
-
 
 def check_tolerance(tolerance: float, alpha: float) -> None:
     """Raise unless tolerance and alpha are usable."""
@@ -165,7 +161,7 @@ def judge(
     )
 
 
-def worst_first(verdict: tuple[VerdictName, ...], net: Floats) -> list[int]:
+def worst_first(verdict: Sequence[VerdictName], net: Floats) -> list[int]:
     """Return the order of segments: by kind of verdict, then by the number of rows misstated."""
     size = np.round(np.nan_to_num(np.abs(net)), 6)  # equal segments stay in their order
     return sorted(range(len(verdict)), key=lambda i: (RANK[verdict[i]], -size[i]))

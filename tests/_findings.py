@@ -29,8 +29,12 @@ def numbers(
     adjusted: float | None = 0.5,
     needed: float | None = None,
     ece: float | None = 0.012,
+    along: float | None = 0.5,
 ) -> dict[str, Any]:
-    """Return the numbers of one segment; `half` and `wide` are the half-widths of its two intervals."""
+    """Return the numbers of one segment; `half` and `wide` are the half-widths of its two intervals.
+
+    `along` is the p-value of its cumulative error, after the search.
+    """
     there = gap is not None
     size = gap or 0.0
     return {
@@ -56,6 +60,8 @@ def numbers(
         "log_loss": 0.6 if there else None,
         "ece": ece,
         "ece_expected": 0.01 if there else None,
+        "ecce": 1.5 if there else None,
+        "ecce_pvalue_adjusted": along if there else None,
     }
 
 
@@ -173,7 +179,7 @@ def findings(
         tolerance=tolerance,
         alpha=alpha,
         overall=whole,
-        chance=ChanceError(mean=chance[0], high=chance[1], highest=chance[2]),
+        chance=ChanceError(mean=chance[0], high=chance[1], pvalue=0.0005 if (whole["ece"] or 0.0) > chance[2] else 0.2),
         curve=curve,
         histogram=pl.DataFrame({"lower": [0.0, 0.5], "upper": [0.5, 1.0], "n": [whole["n"], 0]}),
         limit=limit,

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "calframe"
 FLOORS = [
     {"_nearest"},
     {"_errors", "_typing", "_version", "_demo"},
-    {"_kernels", "_options"},
+    {"_kernels", "_options", "_words"},
     {
         "_charts",
         "_roles",
@@ -55,7 +55,7 @@ FLOORS = [
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # Third parties, and the rooms that may use them; a library without a line may not be imported at all.
-TABLES = set(FLOOR) - {"_kernels", "_fitting", "_testing"}
+TABLES = set(FLOOR) - {"_kernels", "_fitting", "_testing", "_words"}
 LIBRARIES = {
     "scipy": {"_kernels", "_fitting", "_testing"},
     "numpy": set(FLOOR) - {"_charts", "_namespaces", "_cli"},

@@ -32,6 +32,7 @@ def test_headline_is_true(numbers: dict[str, Any]) -> None:
     rest = check_average(numbers["headline"], numbers)
     rest = check_curve(rest, numbers)
     rest = check_gaps(rest, numbers)
+    rest = check_crooked(rest, numbers)
     check_since(rest, numbers)
 
 
@@ -62,7 +63,7 @@ def check_curve(text: str, numbers: dict[str, Any]) -> str:
     assert float(found[1]) == pytest.approx(100 * row["ece"], abs=0.0500001)
     if found[2]:
         assert float(found[2]) == pytest.approx(100 * row["ece_expected"], abs=0.0500001)
-    assert row["ece"] - row["ece_expected"] > numbers["tolerance"]
+    assert is_curve_off(numbers)
     assert row["ece"] > row["ece_expected_high"]
     return text[found.end() :]
 
@@ -129,6 +130,35 @@ def check_most_rows(text: str, clear: list[Row], numbers: dict[str, Any]) -> str
     return text[found.end() :]
 
 
+def check_crooked(text: str, numbers: dict[str, Any]) -> str:
+    crooked = crooked_rows(numbers)
+    found = re.match(r"; over their range the scores of (?:(\d+) segments?|(.+?)) are off", text)
+    if not found:
+        assert not crooked or is_curve_off(numbers)
+        return text
+    if found[1]:
+        assert int(found[1]) == len(crooked)
+    else:
+        assert [named(found[2], numbers)] == crooked
+    return text[found.end() :]
+
+
+def is_curve_off(numbers: dict[str, Any]) -> bool:
+    row = numbers["overall"]
+    return row["ece_pvalue"] <= 0.001 and row["ece"] - row["ece_expected"] > numbers["tolerance"]
+
+
+def crooked_rows(numbers: dict[str, Any]) -> list[Row]:
+    """Return the segments off over their range: judged, no clear gap, beyond chance and tolerance."""
+    return [
+        row
+        for row, kind in zip(numbers["segments"], verdicts(numbers), strict=True)
+        if kind not in {"over", "under", "few"}
+        and row["ecce_pvalue_adjusted"] < numbers["alpha"]
+        and row["ece"] - row["ece_expected"] > numbers["tolerance"]
+    ]
+
+
 def check_since(text: str, numbers: dict[str, Any]) -> None:
     if text == ".":
         assert numbers["since"] is None
@@ -177,8 +207,9 @@ def test_headline_has_35_words_at_most(numbers: dict[str, Any]) -> None:
 def test_verdict_is_within_tolerance_only_if_all_of_it_is(found: Findings, numbers: dict[str, Any]) -> None:
     kinds = {*verdicts(numbers), overall(numbers)}
     off = bool(kinds & {"over", "under"}) or numbers["since"] is not None or found.curve_off
-    expected = "action needed" if off else "watch" if "lean" in kinds else "undecided"
-    assert numbers["verdict"] == (expected if kinds != {"within"} or off else "within tolerance")
+    mild = "lean" in kinds or bool(crooked_rows(numbers))
+    calm = "within tolerance" if kinds == {"within"} else "undecided"
+    assert numbers["verdict"] == ("action needed" if off else "watch" if mild else calm)
 
 
 def test_tiles_count_up(found: Findings, numbers: dict[str, Any]) -> None:

@@ -83,6 +83,11 @@ COLUMNS = {
     "simultaneous_low": float, "simultaneous_high": float, "pvalue": float, "pvalue_adjusted": float, "verdict": str,
     "net": float, "rows_needed": float, "brier": float, "log_loss": float, "ece": float, "ece_expected": float,
 }  # fmt: skip
+AUDITED = {
+    "gap_shrunken": float, "gap_shrunken_sd": float, "gap_to_rest": float, "gap_to_rest_low": float,
+    "gap_to_rest_high": float, "pvalue_to_rest": float, "pvalue_to_rest_adjusted": float, "ecce": float,
+    "ecce_pvalue": float, "ecce_pvalue_adjusted": float, "note": str,
+}  # fmt: skip
 KINDS = {"String": str, "Int64": int, "Float64": float}
 
 
@@ -95,7 +100,7 @@ def kinds(table: Any) -> dict[str, type]:
 def test_the_table_is_of_the_library_of_the_input(make: Maker) -> None:
     found = calframe.report(make(table_of(2)), label="y", score="p", by="area").table
     assert isinstance(found, pl.DataFrame if make.lazy else make.result)
-    assert kinds(found) == COLUMNS
+    assert kinds(found) == COLUMNS | AUDITED
 
 
 @pytest.mark.parametrize(
@@ -105,8 +110,27 @@ def test_the_table_is_of_the_library_of_the_input(make: Maker) -> None:
 )
 def test_columns_keep_their_types_where_they_hold_no_value(make: Maker, label: list[Any], score: list[float]) -> None:
     found = calframe.report(make({"y": label, "p": score, "s": ["a", "a", "b", "b"]}), label="y", score="p", by="s")
-    assert kinds(found.table) == COLUMNS
+    assert kinds(found.table) == COLUMNS | AUDITED
     assert rows(found.table)["pvalue"] == [None] * 3
+
+
+def test_the_segments_are_those_of_an_audit() -> None:
+    data, by = pl.DataFrame(table_of(3)), ["area", "shift"]
+    arguments = {"label": "y", "score": "p", "by": by, "weight": "w"}
+    found = calframe.report(data, **arguments).table.filter(pl.col("column") != "")
+    audit = calframe.audit(data, depth=1, numeric_bins=None, **arguments).table
+    joined = found.with_columns(segment=pl.format("{}={}", "column", "segment")).join(audit, on="segment")
+    assert joined.height == found.height == audit.height
+    for name in ("n", "gap", "gap_low", "simultaneous_high", "pvalue_adjusted", "verdict", *AUDITED):
+        assert joined[name].to_list() == approx(joined[f"{name}_right"].to_list()), name
+
+
+def test_the_error_of_all_rows_is_tested_as_by_the_verb() -> None:
+    data = pl.DataFrame(table_of(5))
+    found = calframe.report(data, label="y", score="p").to_dict()["overall"]
+    row = calframe.test(data, label="y", score="p").table.row(0, named=True)
+    assert found["ece"] == pytest.approx(row["statistic"], rel=1e-9)
+    assert found["ece_pvalue"] == pytest.approx(row["pvalue"], rel=1e-9)
 
 
 def test_every_library_finds_the_same(make: Maker) -> None:
@@ -148,7 +172,7 @@ def test_of_hardly_a_row_nothing_but_its_number_is_told(make: Maker, n: int, tol
     assert ({"gap", "rate", "mean_score", "brier", "ece", "weight_sum"} <= set(kept)) is told
     assert kept["n"] == n
     if not told:
-        assert set(kept) == {"column", "segment", "n", "n_missing", "n_invalid", "verdict"}
+        assert set(kept) == {"column", "segment", "n", "n_missing", "n_invalid", "verdict", "note"}
         assert found.findings.groupings[0].curves.filter(pl.col("segment") == "small").is_empty()
 
 

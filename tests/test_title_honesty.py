@@ -11,7 +11,7 @@ import pytest
 from calframe._report import _titles
 from calframe._report._findings import Findings
 from calframe._report._result import result
-from calframe._report._words import percent
+from calframe._words._numbers import percent
 from tests._claims import NUMBER, high, is_size, named, verdict
 from tests._report_cases import TABLES, found_in
 

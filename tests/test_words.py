@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calframe._report import _words as words
+from calframe._words import _numbers as words
 
 SHARES = st.floats(0.0, 1.0)
 GAPS = st.floats(-1.0, 1.0)

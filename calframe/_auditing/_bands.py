@@ -35,7 +35,7 @@ class Banded:
     names: Mapping[str, tuple[str, ...]]
 
 
-def banded(table: Table, *, bands: int, most: int, engine: Any) -> Banded:
+def banded(table: Table, *, bands: int | None, most: int, engine: Any) -> Banded:
     """Cut numeric segment columns into bands of about equal numbers of rows.
 
     A numeric column of more than ten distinct values is cut at its quantiles. An edge is the smallest value at or above
@@ -46,13 +46,15 @@ def banded(table: Table, *, bands: int, most: int, engine: Any) -> Banded:
     ----------
     table : Table
         The opened table.
-    bands : int
-        Bands wanted.
+    bands : int or None
+        Bands wanted; None to leave each value as it is.
     most : int
         Most distinct values of a column that is not cut.
     engine : object
         Passed to polars.
     """
+    if bands is None:
+        return Banded(table=table, names={})
     looks = [_Look.of(table, key) for key in table.keys]
     columns = [column for look in looks for column in look.columns(bands)]
     if not columns:

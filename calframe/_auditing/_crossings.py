@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from calframe._cells import Groups
-from calframe._closing import closed_frame, keys_as_text
+from calframe._closing import closed_frame, keys_as_text, unique_names
 from calframe._errors import SegmentError
 from calframe._results import to_polars
 from calframe._table import Table
@@ -28,7 +28,7 @@ class Levels:
     column : str
         Its name.
     codes : ndarray of int64, shape (n_crossings,)
-        The value of each finest crossing, counted from 0.
+        The value of each finest crossing, counted from 0; of a column read by itself those of its own.
     names : tuple of str
         Each value as text; a missing one is "(missing)".
     values : polars.Series
@@ -62,29 +62,8 @@ def read_levels(table: Table, groups: Groups, bands: Mapping[str, tuple[str, ...
         else:
             values, texts = typed[key.name][here], list(keys_as_text(table, few, key))[here]
             values = values.cast(pl.String) if values.dtype == pl.Null else values
-        levels.append(Levels(column=key.name, codes=codes, names=level_names(texts), values=values))
+        levels.append(Levels(column=key.name, codes=codes, names=unique_names(texts), values=values))
     return levels, few
-
-
-def level_names(values: Sequence[str | None]) -> tuple[str, ...]:
-    """Return one text a value: "(missing)" for a null, "(empty)" for an empty text, never two the same.
-
-    Examples
-    --------
-    >>> level_names(["a", "", None, "(missing)"])
-    ('a', '(empty)', '(missing) 2', '(missing)')
-    """
-    taken = {value for value in values if value}
-    names = []
-    for value in values:
-        name = unique = "(missing)" if value is None else value or "(empty)"
-        number = 1
-        while not value and unique in taken:
-            number += 1
-            unique = f"{name} {number}"
-        names.append(unique)
-        taken.add(unique)
-    return tuple(names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,7 +75,7 @@ class Crossings:
     families : tuple of tuple of int
         The columns crossed, by their place; the segments of a family share no row.
     segment : tuple of ndarray of int64, each of shape (n_crossings,)
-        Per family the segment of each finest crossing, counted on over all families.
+        Per family the segment of each finest crossing, counted on over all families; -1 where it is in none of them.
     starts : ndarray of int64
         The first segment of each family.
     codes : ndarray of int64, shape (n_segments, n_columns)
@@ -116,10 +95,10 @@ class Crossings:
         """Return sums over each segment of what each finest crossing holds."""
         weights = np.asarray(values, dtype=np.float64)
         ends = np.append(self.starts[1:], len(self))
-        parts = [
-            np.bincount(segment - first, weights=weights, minlength=last - first)
-            for segment, first, last in zip(self.segment, self.starts, ends, strict=True)
-        ]
+        parts = []
+        for segment, first, last in zip(self.segment, self.starts, ends, strict=True):
+            inside = slice(None) if segment.min() >= 0 else segment >= 0
+            parts.append(np.bincount(segment[inside] - first, weights=weights[inside], minlength=last - first))
         return np.concatenate(parts)
 
 
@@ -144,6 +123,26 @@ def crossed(levels: Sequence[Levels], *, depth: int, most: int) -> Crossings:
         segment=tuple(segments),
         starts=np.array(starts, dtype=np.int64),
         codes=np.concatenate(codes),
+    )
+
+
+def side_by_side(levels: Sequence[Levels], *, most: int) -> Crossings:
+    """Return the segments of each column by itself, where each was read by itself and its values follow one another."""
+    counts = [len(level.names) for level in levels]
+    total = sum(counts)
+    if total > most:
+        raise SegmentError(_too_many(total, most, levels, 1))
+    starts = np.cumsum([0, *counts[:-1]])
+    codes = np.full((total, len(levels)), -1, dtype=np.int64)
+    segments = []
+    for j, (level, start) in enumerate(zip(levels, starts, strict=True)):
+        segment = np.full(total, -1, dtype=np.int64)
+        here = slice(start, start + len(level.codes))
+        segment[here] = start + level.codes
+        codes[segment[here], j] = level.codes
+        segments.append(segment)
+    return Crossings(
+        families=tuple((j,) for j in range(len(levels))), segment=tuple(segments), starts=starts, codes=codes
     )
 
 

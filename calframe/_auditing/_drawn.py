@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from calframe._auditing._words import percent, points
 from calframe._charts import forest, standalone
 from calframe._verdicts import WORDS
+from calframe._words._numbers import count, interval, percent, points, rows
 
 _ALL_SHOWN = 20  # up to this many segments all are drawn, above it only those not within tolerance
 
 
-def forest_chart(table: pl.DataFrame, *, tolerance: float, width: int, most: int) -> Any:
+def forest_chart(table: pl.DataFrame, *, tolerance: float, level: str, width: int, most: int) -> Any:
     """Draw the worst segments of an audit, in the order of its table."""
+    return standalone(forest(forest_rows(table, level=level, most=most), tolerance=tolerance, width=width))
+
+
+def forest_rows(table: pl.DataFrame, *, level: str, most: int) -> pl.DataFrame:
+    """Return the worst segments as a forest plot wants them, with their numbers in words.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        The segments, worst first, with the columns of an audit.
+    level : str
+        Confidence level of single intervals, such as "95%".
+    most : int
+        Most segments drawn. Above twenty, those within tolerance are left out.
+    """
     shown = table if table.height <= _ALL_SHOWN else table.filter(pl.col("verdict") != "within")
     shown = (shown if shown.height else table).head(most)
-    rows = list(shown.iter_rows(named=True))
-    few = [row["verdict"] == "few" for row in rows]
-    drawn = shown.select(
+    described = [_described(row, level) for row in shown.iter_rows(named=True)]
+    return shown.select(
         pl.Series("segment", _unique(shown["segment"].to_list()), dtype=pl.String),
         "gap",
         pl.col("gap_low").alias("low"),
@@ -28,16 +42,32 @@ def forest_chart(table: pl.DataFrame, *, tolerance: float, width: int, most: int
         pl.col("simultaneous_low").alias("sim_low"),
         pl.col("simultaneous_high").alias("sim_high"),
         "verdict",
-        pl.Series("text_gap", ["–" if small else points(row["gap"]) for row, small in zip(rows, few, strict=True)]),
-        pl.Series("text_rate", [f"{percent(row['mean_score'])} → {percent(row['rate'])}" for row in rows]),
-        pl.Series("text_n", [f"{row['n']:,}" for row in rows]),
-        pl.Series("text_verdict", [" ".join(WORDS[row["verdict"]]) for row in rows]),
-        pl.Series("description", [_description(row) for row in rows]),
+        *(pl.Series(name, [row[name] for row in described], dtype=pl.String) for name in _TEXTS),
     )
-    return standalone(forest(drawn, tolerance=tolerance, width=width))
 
 
-def _unique(names: list[str]) -> list[str]:
+_TEXTS = ("text_gap", "text_rate", "text_n", "text_verdict", "description")
+
+
+def _described(row: Mapping[str, Any], level: str) -> dict[str, str]:
+    said, happened = percent(row["mean_score"]), percent(row["rate"])
+    verdict = WORDS[row["verdict"]]
+    description = f"{row['segment']}: no usable rows."
+    if row["n"]:
+        description = (
+            f"{row['segment']}: said {said}, happened {happened}, gap {points(row['gap'])} ({level} interval "
+            f"{interval(row['gap_low'], row['gap_high'])}), {rows(row['n'])}. {verdict[1]}."
+        )
+    return {
+        "text_gap": "–" if row["verdict"] == "few" else points(row["gap"], unit=False),
+        "text_rate": f"{said} → {happened}",
+        "text_n": count(row["n"]),
+        "text_verdict": " ".join(verdict),
+        "description": description,
+    }
+
+
+def _unique(names: Sequence[str]) -> list[str]:
     """Return names of which no two are the same: text of users may hold what joins columns."""
     seen: dict[str, int] = {}
     for name in names:
@@ -48,12 +78,3 @@ def _unique(names: list[str]) -> list[str]:
         counts[name] += 1
         out.append(name if seen[name] == 1 else f"{name} ({counts[name]})")
     return out
-
-
-def _description(row: Mapping[str, Any]) -> str:
-    said, happened = percent(row["mean_score"]), percent(row["rate"])
-    ends = points(row["gap_low"]), points(row["gap_high"])
-    return (
-        f"{row['segment']}: said {said}, happened {happened}, gap {points(row['gap'])} points ({ends[0]} to "
-        f"{ends[1]}), {row['n']:,} rows. {WORDS[row['verdict']][1]}."
-    )

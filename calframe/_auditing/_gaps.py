@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from calframe._auditing._crossings import Crossings
-from calframe._cells import Groups
+from calframe._auditing._finest import Finest
 from calframe._kernels._binned import effective_rows, ratio
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._kernels._intervals import rate_interval
@@ -39,10 +39,10 @@ class Sums:
     score: Floats
 
     @classmethod
-    def of_groups(cls, groups: Groups) -> Self:
+    def of_finest(cls, finest: Finest) -> Self:
         """Return the sums of each finest crossing."""
-        total = groups.cells.total
-        n = groups.n.astype(np.float64)
+        total = finest.cells.total
+        n = finest.n.astype(np.float64)
         return cls(n=n, weight=total("w"), squared=total("w2"), label=total("wy"), score=total("wp"))
 
     def over(self, crossings: Crossings, *, only: Bools | None = None) -> Self:
@@ -57,9 +57,8 @@ class Sums:
             score=total(self.score * kept),
         )
 
-    def whole(self, *, only: Bools | None = None) -> Self:
-        """Return the sums of all rows, or of some crossings, as one segment."""
-        kept = slice(None) if only is None else only
+    def whole(self, kept: Bools) -> Self:
+        """Return the sums of some crossings as one segment."""
         values = (self.n, self.weight, self.squared, self.label, self.score)
         n, weight, squared, label, score = (np.array([value[kept].sum()]) for value in values)
         return type(self)(n=n, weight=weight, squared=squared, label=label, score=score)
@@ -214,3 +213,16 @@ def shrunken_gaps(sums: Sums, starts: Ints, centre: float) -> Shrunken:
     if np.isnan(centre):
         centre = 0.0
     return shrunken(sums.gap, sampling_variance(score, centre, sums.rows), starts, centre)
+
+
+def judged_columns(sums: Sums, found: Judged) -> dict[str, Floats]:
+    """Return what is told of segments and their gaps, but the p-values, by the names of the columns."""
+    return {
+        "rate": sums.rate,
+        "mean_score": sums.mean_score,
+        "gap": sums.gap,
+        "gap_low": found.low,
+        "gap_high": found.high,
+        "simultaneous_low": np.where(found.enough, found.sim_low, np.nan),
+        "simultaneous_high": np.where(found.enough, found.sim_high, np.nan),
+    }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calframe._auditing._words import counted, short, whole_points
 from calframe._verdicts import CLEAR, LEANS
+from calframe._words._numbers import plural, short, whole_points
 
 Row = Mapping[str, Any]
 
@@ -86,7 +86,7 @@ def _clear(clear: Sequence[Row]) -> str:
         return f"{name} is {off}"
     if any(abs(row["gap"]) > abs(worst["gap"]) + _ROUNDING for row in clear):  # it is not the one furthest off
         return f"{len(clear):,} segments have clear gaps; of these {name} misstates the most rows ({off})"
-    rest = counted(len(clear) - 1, "other segment")
+    rest = plural(len(clear) - 1, "other segment")
     return f"{name} is {off} and {rest} {'has a clear gap' if len(clear) == 2 else 'have clear gaps'} too"
 
 

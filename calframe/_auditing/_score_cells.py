@@ -8,9 +8,8 @@ from typing import Self
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from calframe._auditing._finest import Finest
 from calframe._binning import Bins
-from calframe._cells import Groups
-from calframe._kernels._binned import spread
 from calframe._testing._search import SearchCells
 
 _STEPS = 16  # a unit of logit: cells are 0.016 wide at 0.5, and 0.0006 at 0.01
@@ -38,14 +37,13 @@ class LogitBins(Bins):
         return nw.when(inside).then(step).otherwise(certain).cast(nw.Int32)
 
 
-def search_cells(groups: Groups) -> SearchCells:
+def search_cells(finest: Finest) -> SearchCells:
     """Return the cells of all crossings that hold rows."""
-    sums = groups.cells.sums
-    crossing = spread(np.arange(len(groups)), groups.cells.starts, len(groups.bin))
+    sums = finest.cells.sums
     filled = sums["w"] > 0
     return SearchCells(
-        crossing=crossing[filled],
-        bin=groups.bin[filled],
+        crossing=finest.crossing()[filled],
+        bin=finest.bin[filled],
         weight=sums["w"][filled],
         label=sums["wy"][filled],
         score=sums["wp"][filled],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,11 @@ import numpy as np
 import polars as pl
 
 from calframe._auditing._bands import banded
-from calframe._auditing._crossings import Crossings, Levels, crossed, key_columns, read_levels, segment_names
-from calframe._auditing._gaps import Compared, Rules, Sums, compared, judged, shrunken_gaps
+from calframe._auditing._crossings import key_columns, segment_names
+from calframe._auditing._finest import Read, read_finest
+from calframe._auditing._gaps import Compared, Rules, Sums, compared, judged, judged_columns, shrunken_gaps
 from calframe._auditing._reference import reference_group
 from calframe._auditing._score_cells import LogitBins, search_cells
-from calframe._cells import Groups, cells_plan, read_groups
-from calframe._closing import empty_categories, warn_empty_categories
 from calframe._kernels._corrections import Correction
 from calframe._roles import Roles
 from calframe._table import Table, open_table
@@ -43,7 +42,7 @@ _RESERVED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOptions:
-    """What an audit is asked for, checked; as the arguments of the verb."""
+    """What an audit is asked for, checked: the arguments of the verb, and whether to give the segment columns."""
 
     depth: int
     reference: Mapping[str, Any]
@@ -51,11 +50,12 @@ class AuditOptions:
     alpha: float
     correction: Correction
     min_rows: int
-    numeric_bins: int
+    numeric_bins: int | None
     max_segments: int
     ecce: bool
     n_resamples: int
     seed: int
+    keyed: bool = True
 
     @property
     def rules(self) -> Rules:
@@ -84,20 +84,22 @@ class Audited:
 
 def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> Audited:
     """Run the aggregate and work out everything from its sums."""
-    table = open_table(data, roles, reserved=_RESERVED)
+    table = open_table(data, roles, reserved=_RESERVED if options.keyed else frozenset())
     cut = banded(table, bands=options.numeric_bins, most=options.max_segments, engine=engine)
     table = cut.table
-    terms = _SEARCH_TERMS if options.ecce else _TERMS
-    plan = cells_plan(table, terms, bins=LogitBins.usual() if options.ecce else None)
-    groups = read_groups(table, table.collect(plan, engine=engine), terms)
-    levels, few = read_levels(table, groups, cut.names)
-    warn_empty_categories(table, few)
-    crossings = crossed(levels, depth=options.depth, most=options.max_segments)
-    work = _Work.of(groups, levels, crossings, options)
-    names, columns = segment_names(crossings, levels)
+    read = read_finest(
+        cut,
+        _SEARCH_TERMS if options.ecce else _TERMS,
+        bins=LogitBins.usual() if options.ecce else None,
+        depth=options.depth,
+        joint=options.depth > 1 or bool(options.reference),
+        most=options.max_segments,
+        engine=engine,
+    )
+    work = _Work.of(read, options)
+    names, columns = segment_names(read.crossings, read.levels)
     found = work.table(table, names, columns)
     order = worst_first(work.judged.verdict, np.nan_to_num(found["net"].to_numpy()))
-    empty = {key.name: empty_categories(table, few, key) for key in table.keys}
     return Audited(
         table=found[order],
         disparities=work.disparities(names),
@@ -105,7 +107,7 @@ def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> A
         multicalibration=work.multicalibration(names),
         convention={
             "bands": {name: list(bands) for name, bands in cut.names.items()},
-            "empty_categories": {name: list(values) for name, values in empty.items() if values},
+            "empty_categories": dict(read.empty),
             "n_comparisons": work.judged.comparisons,
             "compared_with": "reference" if options.reference else "rest",
         },
@@ -116,9 +118,7 @@ def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> A
 class _Work:
     """The numbers of all segments."""
 
-    groups: Groups
-    levels: Sequence[Levels]
-    crossings: Crossings
+    read: Read
     options: AuditOptions
     cells: Sums
     sums: Sums
@@ -127,38 +127,31 @@ class _Work:
     search: Search | None
 
     @classmethod
-    def of(cls, groups: Groups, levels: Sequence[Levels], crossings: Crossings, options: AuditOptions) -> _Work:
+    def of(cls, read: Read, options: AuditOptions) -> _Work:
         """Add up, judge, compare and search."""
-        cells = Sums.of_groups(groups)
+        crossings = read.crossings
+        cells = Sums.of_finest(read.finest)
         sums = cells.over(crossings)
-        inside = reference_group(options.reference, levels) if options.reference else None
-        whole = cells.whole(only=inside)
+        inside = reference_group(options.reference, read.levels) if options.reference else None
+        whole = cells.whole(read.finest.once if inside is None else inside)
         other = whole.without(sums if inside is None else cells.over(crossings, only=inside))
         return cls(
-            groups=groups,
-            levels=levels,
-            crossings=crossings,
+            read=read,
             options=options,
             cells=cells,
             sums=sums,
             judged=judged(sums, options.rules),
             compared=compared(sums, other, options.rules),
-            search=_search(groups, crossings, sums.enough(options.min_rows), options) if options.ecce else None,
+            search=_search(read, sums.enough(options.min_rows), options) if options.ecce else None,
         )
 
     def table(self, table: Table, names: list[str], columns: list[str]) -> pl.DataFrame:
         """Return the rows of all segments, in the order of families."""
         sums, verdicts = self.sums, self.judged
-        overall = float(self.cells.whole().gap[0])
-        small = shrunken_gaps(sums, self.crossings.starts, overall)
+        overall = float(self.cells.whole(self.read.finest.once).gap[0])
+        small = shrunken_gaps(sums, self.read.crossings.starts, overall)
         numbers = {
-            "rate": sums.rate,
-            "mean_score": sums.mean_score,
-            "gap": sums.gap,
-            "gap_low": verdicts.low,
-            "gap_high": verdicts.high,
-            "simultaneous_low": np.where(verdicts.enough, verdicts.sim_low, np.nan),
-            "simultaneous_high": np.where(verdicts.enough, verdicts.sim_high, np.nan),
+            **judged_columns(sums, verdicts),
             "gap_shrunken": small.mean,
             "gap_shrunken_sd": small.deviation,
             **self._comparison(),
@@ -168,10 +161,10 @@ class _Work:
         }
         frame = pl.DataFrame(
             {
-                "depth": (self.crossings.codes >= 0).sum(axis=1),
+                "depth": (self.read.crossings.codes >= 0).sum(axis=1),
                 "columns": columns,
                 "segment": names,
-                **key_columns(self.crossings, self.levels),
+                **(key_columns(self.read.crossings, self.read.levels) if self.options.keyed else {}),
                 **self._counts(table),
                 **numbers,
                 "verdict": list(verdicts.verdict),
@@ -189,7 +182,7 @@ class _Work:
         level, rows = 1.0 - self.options.alpha, []
         enough = self.sums.enough(self.options.min_rows)
         for family, first, segment in zip(
-            self.crossings.families, self.crossings.starts, self.crossings.segment, strict=True
+            self.read.crossings.families, self.read.crossings.starts, self.read.crossings.segment, strict=True
         ):
             if len(family) > 1:
                 continue
@@ -201,7 +194,7 @@ class _Work:
                 ends = [names[kept[place]] if place >= 0 else None for place in (found.top, found.bottom)]
                 rows.append(
                     {
-                        "column": self.levels[family[0]].column,
+                        "column": self.read.levels[family[0]].column,
                         "measure": measure,
                         **_disparity(found),
                         "highest": ends[0],
@@ -215,7 +208,7 @@ class _Work:
 
     def overall(self) -> Json:
         """Return all rows as one segment, judged alone."""
-        whole = self.cells.whole()
+        whole = self.cells.whole(self.read.finest.once)
         alone = judged(whole, self.options.rules)
         values = {
             "rate": whole.rate,
@@ -227,9 +220,9 @@ class _Work:
             "rows_needed": alone.rows_needed,
         }
         return {
-            "n": int(self.groups.n.sum()),
-            "n_missing": int(self.groups.n_missing.sum()),
-            "n_invalid": int(self.groups.n_invalid.sum()),
+            "n": int(self.read.finest.n[self.read.finest.once].sum()),
+            "n_missing": int(self.read.finest.n_missing[self.read.finest.once].sum()),
+            "n_invalid": int(self.read.finest.n_invalid[self.read.finest.once].sum()),
             **{name: _number(array[0]) for name, array in values.items()},
             "verdict": alone.verdict[0],
         }
@@ -254,10 +247,10 @@ class _Work:
         }
 
     def _counts(self, table: Table) -> dict[str, Any]:
-        total = self.crossings.total
-        counts: dict[str, Any] = {"n": _whole(self.sums.n), "n_missing": _whole(total(self.groups.n_missing))}
+        total = self.read.crossings.total
+        counts: dict[str, Any] = {"n": _whole(self.sums.n), "n_missing": _whole(total(self.read.finest.n_missing))}
         if table.roles.invalid == "drop":
-            counts["n_invalid"] = _whole(total(self.groups.n_invalid))
+            counts["n_invalid"] = _whole(total(self.read.finest.n_invalid))
         if table.weighted:
             counts["weight_sum"] = self.sums.weight
         return counts
@@ -284,8 +277,8 @@ class _Work:
 
     def _notes(self) -> list[str | None]:
         """Say per segment why something is missing."""
-        sums, zero = self.sums, _whole(self.crossings.total(self.groups.n_zero))
-        parts: list[list[str]] = [[] for _ in range(len(self.crossings))]
+        sums, zero = self.sums, _whole(self.read.crossings.total(self.read.finest.n_zero))
+        parts: list[list[str]] = [[] for _ in range(len(self.read.crossings))]
         said: list[tuple[Bools, str]] = [
             (sums.n == 0, "no usable rows"),
             ((sums.n > 0) & (sums.n < SHOWN_ROWS), f"fewer than {SHOWN_ROWS} rows: no numbers shown"),
@@ -307,10 +300,10 @@ class _Work:
         return ["; ".join(part) or None for part in parts]
 
 
-def _search(groups: Groups, crossings: Crossings, enough: Bools, options: AuditOptions) -> Search:
+def _search(read: Read, enough: Bools, options: AuditOptions) -> Search:
     return search(
-        search_cells(groups),
-        crossings.segment,
+        search_cells(read.finest),
+        read.crossings.segment,
         enough,
         n_resamples=options.n_resamples,
         rng=np.random.default_rng(options.seed),

@@ -9,7 +9,7 @@ from calframe._cli._check_rules import Finding, Gate, Rule
 from calframe._cli._grid import Column, cut, grid
 from calframe._cli._notes import wrapped
 from calframe._cli._terminal import takes_style, width
-from calframe._report._words import interval, points
+from calframe._words._numbers import interval, points
 
 _SEGMENT_CELLS = 28  # room of a segment's name
 _SENTENCE_CELLS = 48  # and in a sentence

@@ -13,10 +13,10 @@ from calframe._cli._grid import Column, cut, grid
 from calframe._cli._notes import left_out, wrapped
 from calframe._cli._terminal import takes_style, width
 from calframe._drifting._result import Drift
-from calframe._report._text import printable
-from calframe._report._words import interval, points
 from calframe._results import to_polars
 from calframe._verdicts import WORDS
+from calframe._words._lines import printable
+from calframe._words._numbers import interval, points
 
 _NAME_CELLS = 24  # room of a segment's name
 _ALL = "all rows"  # what is not split into periods

@@ -12,11 +12,11 @@ from calframe._cli._cells import NULL, name_text, number_text
 from calframe._cli._grid import Column, cut, grid
 from calframe._cli._terminal import takes_style, width
 from calframe._report._sentences import headline as pill
-from calframe._report._text import printable
-from calframe._report._words import interval, points
 from calframe._results import to_polars
 from calframe._verb_report import Report
 from calframe._verdicts import WORDS
+from calframe._words._lines import printable
+from calframe._words._numbers import interval, points
 
 _PAGE_CELLS = 80  # what a report's text keeps within
 _SEGMENT_CELLS = 20  # room of a segment's name, beside its verdict

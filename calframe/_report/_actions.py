@@ -11,7 +11,9 @@ from calframe._report._captions import level
 from calframe._report._findings import Findings, Segment
 from calframe._report._page import Action
 from calframe._report._sentences import name_of, needed
-from calframe._report._words import (
+from calframe._typing import VerdictName
+from calframe._verdicts import CLEAR, FURTHEST, LEANS, MIN_EVENTS, MIN_ROWS
+from calframe._words._numbers import (
     count,
     interval,
     listed,
@@ -23,8 +25,6 @@ from calframe._report._words import (
     rows,
     tolerance,
 )
-from calframe._typing import VerdictName
-from calframe._verdicts import CLEAR, FURTHEST, LEANS, MIN_EVENTS, MIN_ROWS
 
 _MOST_ACTIONS = 5
 _MOST_NAMED = 5
@@ -36,11 +36,12 @@ _RECALIBRATE = "Recalibrate the scores as a whole."
 
 
 def actions(findings: Findings) -> tuple[Action, ...]:
-    """Return what to do, at most five lines: recalibrate, drift, watch, do not report as fine, missing rows."""
+    """Return what to do, at most five lines: recalibrate, drift, watch, look at curves, what is open, missing."""
     found = [
         *_recalibrate(findings),
         *_drift(findings),
         *_watch(findings),
+        *_look(findings),
         *_undecided(findings),
         *_missing(findings),
     ]
@@ -178,6 +179,20 @@ def _watch(findings: Findings) -> list[Action]:
         f"{_some(_with_gaps(leaning))} lean further than chance would take them, but may still be inside the tolerance."
     )
     return [Action(what="Watch these:", why=why)]
+
+
+def _look(findings: Findings) -> list[Action]:
+    """Return a line on segments whose scores are off over their range though their mean is not clearly off."""
+    crooked = [] if findings.curve_off else findings.crooked
+    if not crooked:
+        return []
+    names = [
+        f"{name_of(segment)} (ECE {points(segment.row['ece'], sign=False)}, by chance "
+        f"{points(segment.row['ece_expected'], sign=False)})"
+        for segment in crooked
+    ]
+    why = f"{_some(names)}: too high at some scores and too low at others, more than chance explains."
+    return [Action(what=f"Look at the {'curve' if len(crooked) == 1 else 'curves'}, not only at the mean.", why=why)]
 
 
 def _leaning(findings: Findings, row: dict[str, Any]) -> str:

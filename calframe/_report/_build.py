@@ -9,9 +9,9 @@ from calframe._report._actions import actions
 from calframe._report._findings import Findings
 from calframe._report._page import Page, Section
 from calframe._report._result import result
-from calframe._report._words import percent, plural, rows, short
-from calframe._report._words import tolerance as tolerance_text
 from calframe._version import __version__
+from calframe._words._numbers import percent, plural, rows, short
+from calframe._words._numbers import tolerance as tolerance_text
 
 
 def page(findings: Findings, *, call: str) -> Page:

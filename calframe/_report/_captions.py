@@ -5,8 +5,8 @@ from __future__ import annotations
 from calframe._drifting._course import Course
 from calframe._periods import PERIOD_WORDS
 from calframe._report._findings import Findings
-from calframe._report._words import count, percent, plural, points, rows, short, tolerance
 from calframe._segments import HEAT_ROWS, Grouping
+from calframe._words._numbers import count, percent, plural, points, rows, short, tolerance
 
 FOREST_NOTE = (
     "A verdict needs the whole thin line outside the grey zone (clear gap) or inside it (within tolerance). "

@@ -12,12 +12,15 @@ import altair as alt
 import polars as pl
 
 from calframe import _charts as charts
+from calframe._auditing._drawn import forest_rows
 from calframe._drifting._course import Course
 from calframe._report import _captions as captions
 from calframe._report import _titles as titles
 from calframe._report._findings import Findings
 from calframe._report._page import Figure, TextTable
-from calframe._report._words import (
+from calframe._segments import Grouping
+from calframe._verdicts import WORDS
+from calframe._words._numbers import (
     count,
     interval,
     number,
@@ -30,11 +33,8 @@ from calframe._report._words import (
     short,
     signed_count,
 )
-from calframe._segments import Grouping
-from calframe._verdicts import WORDS
 
 _MOST_FOREST = 36  # as many as fit on a sheet of A4
-_ALL_SHOWN = 20  # up to this many segments the forest shows them all, above it only those not within tolerance
 _MOST_HEAT = 20
 _MOST_PANELS = 12
 _MOST_PERIODS = 60
@@ -45,28 +45,16 @@ _FORMULA_STARTS = frozenset("=+-@\t\r−")
 
 def forest_figure(findings: Findings, grouping: Grouping, *, number: int) -> Figure:
     """Return the forest plot of one grouping."""
-    table = grouping.segments
-    shown = table if table.height <= _ALL_SHOWN else table.filter(pl.col("verdict") != "within")
-    shown = (shown if shown.height else table).head(_MOST_FOREST)
-    drawn = shown.with_columns(
-        pl.Series("description", [_segment_description(findings, row) for row in shown.iter_rows(named=True)]),
-        pl.Series(
-            "text_gap",
-            [points(r["gap"], unit=False) if r["verdict"] != "few" else "–" for r in shown.iter_rows(named=True)],
-        ),
-        pl.Series(
-            "text_rate", [f"{percent(a)} → {percent(b)}" for a, b in shown.select("mean_score", "rate").iter_rows()]
-        ),
-        pl.Series("text_n", [count(n) for n in shown["n"]]),
-        pl.Series("text_verdict", [" ".join(WORDS[v]) for v in shown["verdict"]]),
-    ).rename({"gap_low": "low", "gap_high": "high", "simultaneous_low": "sim_low", "simultaneous_high": "sim_high"})
+    drawn = forest_rows(grouping.segments, level=captions.level(findings), most=_MOST_FOREST)
     return _figure(
         f"forest-{number}",
         titles.forest_title(grouping),
         captions.forest_caption(findings, grouping),
         lambda width: charts.forest(drawn, tolerance=findings.tolerance, width=width),
         _segment_numbers(grouping, findings.extras),
-        note=_joined(captions.FOREST_NOTE, captions.left_out_note(table.height, shown.height, kept=_MOST_TABLE_ROWS)),
+        note=_joined(
+            captions.FOREST_NOTE, captions.left_out_note(grouping.segments.height, drawn.height, kept=_MOST_TABLE_ROWS)
+        ),
     )
 
 
@@ -248,16 +236,6 @@ def _whole_extras(findings: Findings) -> tuple[tuple[str, str], ...]:
 def _ends(row: dict[str, Any], name: str) -> str:
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
     return "–" if low is None or high is None else f"{number(low)} to {number(high)}"
-
-
-def _segment_description(findings: Findings, row: dict[str, Any]) -> str:
-    if row["n"] == 0:
-        return f"{row['segment']}: no usable rows."
-    return (
-        f"{row['segment']}: said {percent(row['mean_score'])}, happened {percent(row['rate'])}, gap "
-        f"{points(row['gap'])} ({captions.level(findings)} interval {interval(row['gap_low'], row['gap_high'])}), "
-        f"{rows(row['n'])}. {WORDS[row['verdict']][1]}."
-    )
 
 
 def _cell_description(row: dict[str, Any]) -> str:

@@ -14,6 +14,8 @@ from calframe._segments import ChanceError, Grouping
 from calframe._typing import VerdictName
 from calframe._verdicts import CLEAR, LEANS
 
+FAR = 0.001  # of the p-value of the ECE of all rows, where the curve is called off
+
 State: TypeAlias = Literal["action needed", "watch", "undecided", "within tolerance"]
 
 
@@ -97,8 +99,27 @@ class Findings:
         """Whether the scores are off over their range, right as their mean may be: far beyond chance and tolerance."""
         if self.overall["verdict"] == "few":
             return False
-        ece = self.overall["ece"]
-        return bool(ece > self.chance.highest and ece - self.chance.mean > self.tolerance)
+        return self.chance.pvalue <= FAR and self._far_off(self.overall["ece"], self.chance.mean)
+
+    @property
+    def crooked(self) -> list[Segment]:
+        """Segments judged whose scores are off over their range, right as their mean may be, the surest first.
+
+        Their cumulative error is beyond chance after the search over all segments, and their ECE beyond what chance
+        adds to it by more than the tolerance.
+        """
+        found = [
+            segment
+            for segment in self.segments()
+            if segment.verdict not in CLEAR | {"few"}
+            and segment.row["ecce_pvalue_adjusted"] is not None
+            and segment.row["ecce_pvalue_adjusted"] < self.alpha
+            and self._far_off(segment.row["ece"], segment.row["ece_expected"])
+        ]
+        return sorted(found, key=lambda segment: (segment.row["ecce_pvalue_adjusted"], -segment.row["ecce"]))
+
+    def _far_off(self, error: float, by_chance: float) -> bool:
+        return error - by_chance > self.tolerance
 
     @property
     def state(self) -> State:
@@ -106,7 +127,7 @@ class Findings:
         verdicts = {segment.verdict for segment in self.segments()} | {self.overall["verdict"]}
         if verdicts & CLEAR or self.curve_off or (self.course is not None and self.course.since is not None):
             return "action needed"
-        if verdicts & LEANS:
+        if verdicts & LEANS or self.crooked:
             return "watch"
         return "undecided" if verdicts & {"unsure", "few"} else "within tolerance"
 

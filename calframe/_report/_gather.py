@@ -18,12 +18,13 @@ from calframe._roles import Roles
 from calframe._segments import (
     Grouping,
     Part,
+    audited_segments,
     chance_error,
     curve_table,
     fingerprint,
     grouping,
     histogram,
-    judge_parts,
+    judged_whole,
     read_part,
     score_limit,
     whole,
@@ -45,12 +46,16 @@ def gather(
     """Read the table, one aggregate per grouping and one over time, and put the findings together."""
     parts = [read_part(data, replace(roles, by=(column,)), engine=engine) for column in roles.by]
     overall = whole(parts[0]) if parts else read_part(data, roles, engine=engine)
-    judged = judge_parts(parts, tolerance=tolerance, alpha=alpha) if parts else []
-    groupings = tuple(
-        grouping(part, found, overall, column=column, alpha=alpha)
-        for part, found, column in zip(parts, judged, roles.by, strict=True)
+    rows, audit = (
+        audited_segments(parts, data, roles, tolerance=tolerance, alpha=alpha, engine=engine) if parts else ([], None)
     )
-    [alone] = judge_parts([overall], tolerance=tolerance, alpha=alpha)
+    groupings = tuple(
+        grouping(part, own, overall, column=column, alpha=alpha)
+        for part, own, column in zip(parts, rows, roles.by, strict=True)
+    )
+    alone = judged_whole(overall, tolerance=tolerance, alpha=alpha)
+    if rows:  # what an audit says of segments only, such as how they differ from the rest, is null for the whole
+        alone = pl.concat([rows[0].head(0), alone], how="diagonal")
     whole_row = grouping(overall, alone, overall, column="", alpha=alpha)
     check_extras(extras, ["column", *whole_row.segments.columns])
     if extras:
@@ -64,7 +69,7 @@ def gather(
         whole_row = _with_extras(
             whole_row, extra_metrics(data, replace(roles, by=()), extras, level=level, engine=engine)
         )
-    curve = curve_table(overall, None, level=1.0 - alpha).drop("segment")
+    curve = curve_table(overall, overall.n > 0, level=1.0 - alpha).drop("segment")
     limit = score_limit(overall, curve)
     return Findings(
         title=title,
@@ -77,7 +82,7 @@ def gather(
         histogram=histogram(overall, limit=limit),
         limit=limit,
         groupings=groupings,
-        comparisons=sum(found.comparisons for found in judged),
+        comparisons=0 if audit is None else audit.convention["n_comparisons"],
         course=_course(data, roles, every=every, tolerance=tolerance, alpha=alpha, engine=engine),
         counts=_counts(overall),
         fingerprint=fingerprint(parts or [overall]),

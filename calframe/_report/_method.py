@@ -10,10 +10,10 @@ from importlib.metadata import version
 from calframe._periods import PERIOD_WORDS
 from calframe._report._findings import Findings
 from calframe._report._sentences import needed
-from calframe._report._words import count, plural, rows, tolerance
 from calframe._segments import CURVE_ROWS, ECE_BINS, HEAT_ROWS
 from calframe._verdicts import MIN_EVENTS, MIN_ROWS, SHOWN_ROWS
 from calframe._version import __version__
+from calframe._words._numbers import count, plural, rows, tolerance
 
 _GAP = (
     "Mean score minus observed rate, in percentage points. Positive: the scores say too much. Segments are ranked by "
@@ -25,9 +25,9 @@ _SMALL = (
     f"{CURVE_ROWS} rows a bin where they can; heatmap cells under {HEAT_ROWS} rows show no number."
 )
 _CHANCE = (
-    f"ECE: mean absolute gap over {ECE_BINS} bins of equal width, closed on the left. Beside it, in closed form, what "
-    "scores that are all right would show. Bands: the central part of the Binomial matched to mean and variance of "
-    "each bin."
+    f"ECE: mean absolute gap over {ECE_BINS} bins of equal width, closed on the left. Beside it what scores that "
+    "are all right would show: the mean in closed form, the rest from labels drawn 1,000 times (calframe.test). Bands: "
+    "the central part of the Binomial matched to mean and variance of each bin."
 )
 _LIMITS = (
     "Calibration says nothing about who was scored, whether the outcome was recorded as it happened, or groups that "
@@ -56,7 +56,7 @@ def provenance(findings: Findings) -> str:
     return (
         f"{rows(findings.counts['rows'])} read, {count(findings.counts['used'])} used; fingerprint of the counts in "
         f"every cell {findings.fingerprint}. Made {_now():%Y-%m-%d %H:%M} UTC with calframe {__version__}, "
-        f"{libraries}, Python {platform.python_version()}. No random numbers were used. This file holds no row of "
+        f"{libraries}, Python {platform.python_version()}. Labels were drawn with seed 0. This file holds no row of "
         "the table and loads nothing from the network."
     )
 
@@ -85,7 +85,10 @@ def _verdicts(findings: Findings) -> str:
         f"inside. Leaning: neither, but the adjusted p-value is below {findings.alpha:g}. Otherwise undecided: no "
         "evidence of a gap is not evidence of none. Verdicts of segments are about the gap; that on the whole table "
         "also about the curve: it is off where the ECE is beyond that of right scores by more than the tolerance, "
-        "and beyond what they would show once in a thousand times."
+        "and beyond what they would show once in a thousand times. Scores of a segment are off over their range where "
+        "its ECE is beyond that of right scores by more than the tolerance, and its cumulative error (ECCE) beyond "
+        f"chance after a search over all segments, at {findings.alpha:g}. Segments are those of "
+        "calframe.audit(depth=1)."
     )
 
 

@@ -38,7 +38,11 @@ def result(findings: Findings) -> Json:
                 "alpha": findings.alpha,
                 "comparisons": findings.comparisons,
                 "counts": findings.counts,
-                "overall": {**findings.overall, "ece_expected_high": findings.chance.high},
+                "overall": {
+                    **findings.overall,
+                    "ece_expected_high": findings.chance.high,
+                    "ece_pvalue": findings.chance.pvalue,
+                },
                 "segments": [{"column": segment.column, **segment.row} for segment in findings.segments()],
                 "periods": None if course is None else course.table.to_dicts(),
                 "every": None if course is None else course.every,
@@ -54,5 +58,6 @@ def result(findings: Findings) -> Json:
 def segment_frame(findings: Findings) -> pl.DataFrame:
     """Return the segments of all groupings as one table, the whole table first."""
     rows_ = [{"column": "", **findings.overall}, *({"column": s.column, **s.row} for s in findings.segments())]
-    frame = pl.DataFrame(rows_, infer_schema_length=None)
+    types = {"column": pl.String(), **(findings.groupings[0].segments.schema if findings.groupings else {})}
+    frame = pl.DataFrame(rows_, infer_schema_length=None, schema_overrides=types)
     return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))  # numbers that no segment has

@@ -7,7 +7,9 @@ from typing import Literal, TypeAlias
 from calframe._report._captions import level
 from calframe._report._findings import Findings, Segment, State
 from calframe._report._page import Headline, Tile
-from calframe._report._words import (
+from calframe._typing import Tone
+from calframe._verdicts import CLEAR, LEANS
+from calframe._words._numbers import (
     count,
     interval,
     percent,
@@ -18,8 +20,6 @@ from calframe._report._words import (
     tolerance,
     whole_points,
 )
-from calframe._typing import Tone
-from calframe._verdicts import CLEAR, LEANS
 
 _MOST_WORDS, _MOST_WORDS_OF_A_NAME = 35, 4  # of the headline
 
@@ -48,6 +48,7 @@ def lead(findings: Findings) -> str:
             average(findings),
             curve_clause(findings, detail),
             gaps_clause(findings, detail),
+            crooked_clause(findings, detail),
             since_clause(findings, detail),
         )
         text = "".join(parts) + "."
@@ -98,6 +99,16 @@ def gaps_clause(findings: Findings, detail: Detail = "full") -> str:
     if findings.overall["verdict"] == "within" and not findings.curve_off:
         return ", and so is every segment"
     return "; the gap of every segment is within tolerance"
+
+
+def crooked_clause(findings: Findings, detail: Detail = "full") -> str:
+    """Say which segments' scores are off over their range though their mean is not clearly off."""
+    crooked = findings.crooked
+    if not crooked or findings.curve_off:
+        return ""
+    if detail == "count" or len(crooked) > 1:
+        return f"; over their range the scores of {plural(len(crooked), 'segment')} are off"
+    return f"; over their range the scores of {name_of(crooked[0], words=_MOST_WORDS_OF_A_NAME)} are off"
 
 
 def since_clause(findings: Findings, detail: Detail = "full") -> str:

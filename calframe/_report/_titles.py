@@ -9,9 +9,9 @@ import polars as pl
 from calframe._drifting._course import Course
 from calframe._report._findings import Segment
 from calframe._report._sentences import name_of
-from calframe._report._words import percent, plural, points, short, whole_points
 from calframe._segments import Grouping
 from calframe._verdicts import CLEAR
+from calframe._words._numbers import percent, plural, points, short, whole_points
 
 
 def forest_title(grouping: Grouping) -> str:

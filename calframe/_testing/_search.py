@@ -1,7 +1,8 @@
 """Multicalibration: the cumulative errors of many overlapping segments, and what chance makes the largest of them.
 
 Segments are unions of *crossings*, which do not overlap; a *cell* is one crossing and one score bin. A *family* is a
-set of segments that share no row, such as the values of one column: each crossing lies in one segment of a family.
+set of segments that share no row, such as the values of one column: each crossing lies in one segment of a family at
+most.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def search(
     cells : SearchCells
         The cells.
     families : sequence of ndarray of int64, each of shape (n_crossings,)
-        Per family the segment of each crossing, counted on over all families.
+        Per family the segment of each crossing, counted on over all families; -1 for a crossing that is in none.
     judged : ndarray of bool, shape (n_segments,)
         The segments looked at, by a rule that knows no label.
     n_resamples : int
@@ -210,12 +211,14 @@ def _errors(cells: SearchCells, families: Sequence[Ints]) -> _Errors:
     used, place = np.unique(cells.bin, return_inverse=True)
     skew, difference, parts = cells.skew, cells.label - cells.score, []
     for segment in families:
-        first, count = int(segment.min()), int(segment.max() - segment.min()) + 1
-        where = segment[cells.crossing] - first
-        steps = _table(where * len(used) + place, difference, count, len(used))
-        sigma = np.sqrt(_added(where, cells.squared_variance, count))
-        error = np.where(_added(where, cells.weight, count) > 0, _in_sigma(steps, sigma), np.nan)
-        parts.append((error, sigma, _added(where, skew, count)))
+        of_cell = segment[cells.crossing]
+        kept = np.flatnonzero(of_cell >= 0)
+        first = int(segment[segment >= 0].min())
+        where, count = of_cell[kept] - first, int(segment.max()) - first + 1
+        steps = _table(where * len(used) + place[kept], difference[kept], count, len(used))
+        sigma = np.sqrt(_added(where, cells.squared_variance[kept], count))
+        error = np.where(_added(where, cells.weight[kept], count) > 0, _in_sigma(steps, sigma), np.nan)
+        parts.append((error, sigma, _added(where, skew[kept], count)))
     error, sigma, moment = (np.concatenate(values) for values in zip(*parts, strict=True))
     return _Errors(error=error, sigma=sigma, moment=moment)
 
@@ -256,6 +259,7 @@ class _Order:
     def of(cls, segment: Ints, cells: SearchCells) -> _Order:
         of_cell = segment[cells.crossing]
         order = np.lexsort((cells.bin, of_cell))
+        order = order[np.searchsorted(of_cell[order], 0) :]  # cells that are in no segment come first
         starts = np.flatnonzero(np.diff(of_cell[order], prepend=-1))
         sums = run_starts(cells.bin[order], starts)
         return cls(cells=order, sums=sums, starts=np.searchsorted(sums, starts), segments=of_cell[order][starts])

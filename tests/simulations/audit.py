@@ -143,7 +143,7 @@ def gap_alarms(segments: int, n: int, rate: float, *, tables: int, seed: int) ->
     for _ in range(tables):
         label = rng.binomial(n, rate, segments).astype(np.float64)
         sums = Sums(n=rows, weight=rows, squared=rows, label=label, score=rows * rate)
-        found, other = judged(sums, RULES), compared(sums, sums.whole().without(sums), RULES)
+        found, other = judged(sums, RULES), compared(sums, sums.whole(rows > 0).without(sums), RULES)
         for measure, pvalue in (("gap", found.pvalue_adjusted), ("gap to rest", other.pvalue_adjusted)):
             reached[measure] += bool(np.nanmin(pvalue, initial=1.0) < RULES.alpha)
         reached["verdict"] += not set(found.verdict) <= {"within", "unsure", "few"}

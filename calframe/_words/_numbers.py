@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from calframe._words._lines import printable
+
 MINUS = "\N{MINUS SIGN}"
 _LONGEST_NAME = 40
 
@@ -179,7 +181,7 @@ def short(name: str, *, words: int | None = None) -> str:
     >>> short("West"), len(short("x" * 60)), short("a b c d", words=2), short("  ")
     ('West', 40, 'a b…', '(blank)')
     """
-    parts = name.split()
+    parts = printable(name).split()
     flat = " ".join(parts)
     if words is not None and len(parts) > words:
         flat = " ".join(parts[:words]) + "…"

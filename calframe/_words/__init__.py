@@ -1,0 +1,1 @@
+"""Numbers, names and lines of text as a reader wants them."""
