@@ -11,6 +11,7 @@ import numpy as np
 from calframe._auditing._headline import headline, is_beyond_chance
 from calframe._auditing._reference import check_reference
 from calframe._auditing._tables import Audited, AuditOptions, audited
+from calframe._auditing._view import gap_text, segments_view
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
 from calframe._options import check_choice, check_engine, check_resamples, is_real, seed_of
@@ -18,8 +19,8 @@ from calframe._results import SCHEMA_VERSION, html_table, json_ready, like, reco
 from calframe._roles import Roles, WeightKind
 from calframe._typing import Invalid, Json, Link, Names, Seed
 from calframe._verdicts import CLEAR, LEANS, MIN_ROWS, SHOWN_ROWS, WORDS, check_tolerance
-from calframe._words._lines import fitted, wrapped
-from calframe._words._numbers import points
+from calframe._words._lines import distinct, fitted, wrapped
+from calframe._words._numbers import short
 
 if TYPE_CHECKING:
     import altair as alt
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 _SHOWN = 12
 _NAME_WIDTH = 34
+_MOST_BANDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,18 +111,26 @@ class Audit:
     def __repr__(self) -> str:
         """Return verdict, sentence and the worst segments within 80 columns."""
         table = to_polars(self.table)
-        lines = [f"<Audit: {self.verdict}>", *wrapped(self.headline, _WIDTH)]
-        for row in table.head(_SHOWN).iter_rows(named=True):
-            gap = "–" if row["verdict"] == "few" else points(row["gap"], unit=False)
+        lines = [f"<Audit: {self.verdict}>", *wrapped(self.headline, _WIDTH), *self._compared()]
+        shown = table.head(_SHOWN)
+        names = distinct(shown["segment"].to_list(), _NAME_WIDTH)
+        for name, row in zip(names, shown.iter_rows(named=True), strict=True):
             words = " ".join(WORDS[row["verdict"]])
-            lines.append(f"  {fitted(row['segment'], _NAME_WIDTH)} {gap:>6} {row['n']:>11,}  {words}")
+            lines.append(f"  {fitted(name, _NAME_WIDTH)} {gap_text(row):>6} {row['n']:>11,}  {words}")
         more = table.height - _SHOWN
         if more > 0:
             lines.append(f"  and {more:,} more in .table")
         return "\n".join([*lines, ".table, .disparities, .multicalibration, .plot(), .to_dict()"])
 
     def _repr_html_(self) -> str:
-        return html_table(self.table, caption=self.headline)
+        shown = segments_view(to_polars(self.table), alpha=self.convention["alpha"])
+        return html_table(shown, caption=" ".join([self.headline, *self._compared()]))
+
+    def _compared(self) -> list[str]:
+        """Say with which group segments are compared, where that is one of the user's."""
+        group = self.convention["reference"] or {}
+        named = short(", ".join(f"{column} {value}" for column, value in group.items()))
+        return [f"Gaps to {named}: .table has gap_to_reference."] if group else []
 
 
 def audit(
@@ -142,6 +152,7 @@ def audit(
     rng: Seed = 0,
     weight: str | None = None,
     weight_kind: WeightKind = "importance",
+    cluster: str | None = None,
     positive: Any = None,
     link: Link = "probability",
     invalid: Invalid = "raise",
@@ -160,6 +171,10 @@ def audit(
         See `metrics`.
     score : str
         Column of the probability of the positive class.
+    cluster : str, optional
+        The column that tells apart what is independent, such as persons or days: rows of one value share their luck,
+        a null is a cluster of its own. Intervals, tests and verdicts then go by clusters; errors along the scores are
+        not looked for, as their laws are those of independent rows.
     by : str or list of str
         Segment columns. A missing value is a segment of its own.
     depth : int, default 2
@@ -178,9 +193,9 @@ def audit(
         Fewest (effective) rows of a segment that is looked at, five or more; to be judged it must have ten positives
         and ten negatives besides.
     numeric_bins : int or None, default 4
-        Numeric segment columns of more than ten distinct values are cut into this many bands of about equal numbers of
-        rows (of all rows, whatever their weights), such as ``[18, 35)``. Equal values stay together. With up to ten
-        each value is a segment, with None always.
+        2 to 100. Numeric segment columns of more than ten distinct values are cut into this many bands of about equal
+        numbers of rows (of all rows, whatever their weights), such as ``[18, 35)``. Equal values stay together. With up
+        to ten each value is a segment, with None always.
     max_segments : int, default 10,000
         More segments than this are an error, for they are hardly meant.
     ecce : bool, default True
@@ -256,12 +271,23 @@ def audit(
     drawn for all cells it is resampled, and where that would take more than 20 million draws, a bound; ``law`` says
     which. See Hébert-Johnson et al. (2018).
 
-    With weights the intervals, tests and counts of the minimum size go by effective rows, (sum w)^2 / sum w^2.
+    With weights the intervals, tests and counts of the minimum size go by effective rows, (sum w)^2 / sum w^2. With
+    clusters these are divided by the design effect, the variance of the gap by the totals of clusters (Liang and Zeger)
+    over that by single rows, one or more, and by the squared ratio of the quantiles of Student's t, with a degree less
+    than there are clusters, and of the normal law, as Korn and Graubard do. A segment is judged only if its clusters
+    would hold ten positives and ten negatives even if the rows of each were copies. Segments, and a segment and the
+    rest, are taken as independent of each other, which errs to the safe side where they share the luck of clusters.
 
     References
     ----------
     Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
     65-70. https://www.jstor.org/stable/4615733
+
+    Liang, K.-Y. and Zeger, S. L. (1986). Longitudinal data analysis using generalized linear models. Biometrika 73,
+    13-22. https://doi.org/10.1093/biomet/73.1.13
+
+    Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data. Survey Methodology 24, 193-201.
 
     Hébert-Johnson, Ú., Kim, M. P., Reingold, O. and Rothblum, G. N. (2018). Multicalibration: calibration for the
     (computationally-identifiable) masses. ICML, PMLR 80, 1939-1948.
@@ -293,6 +319,7 @@ def audit(
         score=score,
         by=by,
         weight=weight,
+        cluster=cluster,
         positive=positive,
         link=link,
         invalid=invalid,
@@ -305,7 +332,7 @@ def audit(
         alpha=alpha,
         correction=correction,
         min_rows=_whole("min_rows", min_rows, SHOWN_ROWS),
-        numeric_bins=None if numeric_bins is None else _whole("numeric_bins", numeric_bins, 2),
+        numeric_bins=None if numeric_bins is None else _whole("numeric_bins", numeric_bins, 2, _MOST_BANDS),
         max_segments=_whole("max_segments", max_segments, 1),
         ecce=bool(ecce),
         n_resamples=int(n_resamples),
@@ -341,10 +368,11 @@ def _roles(*, score: Any, by: Any, **arguments: Any) -> Roles:
     return roles
 
 
-def _whole(name: str, value: Any, least: int) -> int:
-    """Return an option that must be a whole number of at least `least`."""
-    if not (is_real(value) and value == np.floor(value) and least <= value < 2**53):
-        msg = f"{name} must be a whole number of {least:,} or more; got {value!r}."
+def _whole(name: str, value: Any, least: int, most: int = 2**53) -> int:
+    """Return an option that must be a whole number from `least` to `most`."""
+    if not (is_real(value) and value == np.floor(value) and least <= value <= most):
+        to = "or more" if most == 2**53 else f"to {most:,}"
+        msg = f"{name} must be a whole number of {least:,} {to}; got {value!r}."
         raise ArgumentError(msg)
     return int(value)
 

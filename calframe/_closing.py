@@ -156,14 +156,18 @@ def _dictionary(table: Table, key: Key) -> list[str]:
 
 def _closed_key(table: Table, keys: nw.DataFrame[Any], key: Key) -> nw.Series[Any]:
     """Return a key column under its own name and type."""
+    return _typed_key(table, keys, key).alias(key.name)
+
+
+def _typed_key(table: Table, keys: nw.DataFrame[Any], key: Key) -> nw.Series[Any]:
+    """Return a key column of its own type under its private name: work on a polars column named `^x$` goes astray."""
     column = keys.get_column(key.alias)
     if table.levels is not None:
-        values = _pandas_key(table.levels, column, key)
-        closed: nw.Series[Any] = nw.from_native(values, series_only=True)
-        return closed.alias(key.name)
+        closed: nw.Series[Any] = nw.from_native(_pandas_key(table.levels, column, key), series_only=True)
+        return closed
     if key.categorical:
         column = column.cast(nw.String)
-    return (column.cast(nw.Int64) if key.whole else column).alias(key.name)
+    return column.cast(nw.Int64) if key.whole else column
 
 
 def _pandas_key(levels: Mapping[str, Levels], column: nw.Series[Any], key: Key) -> Any:
@@ -180,7 +184,7 @@ def _dtype(values: Column) -> Any:
 
 def keys_as_text(table: Table, groups: Groups, key: Key) -> Iterable[str | None]:
     """Return one key as text, None where it is missing, in segment order."""
-    column = _closed_key(table, groups.keys, key)
+    column = _typed_key(table, groups.keys, key)
     missing = column.is_null().to_list()
     return [None if gone else str(value) for value, gone in zip(column.to_list(), missing, strict=True)]
 

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import polars as pl
 
 from calframe._binning import BinChoice
 from calframe._closing import warn_empty_categories
-from calframe._comparing._found import Comparing, table_of
+from calframe._comparing._found import Comparing
 from calframe._comparing._pairs import Pairs
+from calframe._comparing._tables import table_of
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
 from calframe._measures import chosen_metrics, known_metrics, reserved_names
-from calframe._options import check_choice, check_clip, check_floor, check_resamples, check_smoother, is_real, seed_of
+from calframe._options import (
+    check_alpha,
+    check_choice,
+    check_clip,
+    check_floor,
+    check_level,
+    check_resamples,
+    check_smoother,
+    check_width,
+    seed_of,
+)
 from calframe._registry import Metric, Options
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
+from calframe._testing._draws import more_draws
+from calframe._testing._found import draws_needed
 from calframe._typing import Closed, Invalid, Json, Link, Names, Seed, Smoother, Strategy
+from calframe._words._lines import distinct, fitted, wrapped
+from calframe._words._numbers import pvalue
+
+if TYPE_CHECKING:
+    import altair as alt
 
 _USUAL = ("brier", "log_loss", "auc", "ece")
 _RESERVED = {
@@ -33,7 +53,7 @@ _RESERVED = {
     "law",
 }
 _SHOWN = 12
-_NAME_WIDTH = 22
+_WIDTH, _NAME_WIDTH, _MODEL_WIDTH = 80, 22, 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,30 +71,21 @@ class Comparison:
         "delong" or "exchange": where the p-value comes from) and ``note``.
     first, second : str
         The score columns, in the order of the difference.
-    label : str
-        The label column.
     by, metrics : tuple of str
         The segment columns, and what was compared.
-    confidence_level, alpha : float
-        Level of each interval by itself, and of the adjusted p-values below which a model can be better.
-    correction : str
-        How p-values were adjusted.
-    n_resamples : int
-        How often models changed places.
+    notes : tuple of str
+        What is to be said of all rows together.
     convention : dict
-        How columns were read and scores binned.
+        How the table was read and compared; ``direction`` says of each metric which values are good: "lower",
+        "higher", "zero", "one" or "none".
     """
 
     table: Any
     first: str
     second: str
-    label: str
     by: tuple[str, ...]
     metrics: tuple[str, ...]
-    confidence_level: float
-    alpha: float
-    correction: Correction
-    n_resamples: int
+    notes: tuple[str, ...]
     convention: Json
 
     def to_dict(self) -> Json:
@@ -82,36 +93,64 @@ class Comparison:
         return {
             "schema_version": SCHEMA_VERSION,
             "kind": "comparison",
-            "label": self.label,
             "first": self.first,
             "second": self.second,
             "by": list(self.by),
             "metrics": list(self.metrics),
-            "confidence_level": self.confidence_level,
-            "alpha": self.alpha,
-            "correction": self.correction,
-            "n_resamples": self.n_resamples,
+            "notes": list(self.notes),
             "convention": json_ready(self.convention),
-            "rows": records(self.table),
+            "table": records(self.table),
         }
+
+    def plot(self, *, width: int = 900, most: int = 36) -> alt.TopLevelMixin:
+        """Draw the differences with their intervals, a panel a metric.
+
+        Parameters
+        ----------
+        width : int, default 900
+            Width of the chart in pixels.
+        most : int, default 36
+            Most segments drawn, in the order of the table.
+
+        Returns
+        -------
+        altair.Chart
+            A line is the interval of one difference by itself; a full dot has a clearly better model.
+        """
+        from calframe._comparing._drawn import difference_chart  # noqa: PLC0415  altair loads only for a chart
+
+        check_width(width)
+        chart: alt.TopLevelMixin = difference_chart(
+            to_polars(self.table),
+            by=self.by,
+            metrics=self.metrics,
+            models=(self.first, self.second),
+            direction=self.convention["direction"],
+            width=width,
+            most=most,
+        )
+        return chart
 
     def __repr__(self) -> str:
         """Say of each row which model is better, as far as that is clear."""
         table = to_polars(self.table)
-        title = f"<Comparison: {self.second:.24} less {self.first:.24}, {len(table):,} row{'s'[: len(table) != 1]}>"
-        lines = [title]
+        short = dict(zip(both := (self.first, self.second), distinct(both, _MODEL_WIDTH), strict=True))
+        count = f"{len(table):,} row{'s'[: len(table) != 1]}"
+        lines = [f"<Comparison: {short[self.second]} less {short[self.first]}, {count}>"]
         for row in table.head(_SHOWN).iter_rows(named=True):
             keys = [*(str(row[name]) for name in self.by), row["metric"]]
             ends = "no interval" if row["low"] is None else f"{row['low']:+.4f} to {row['high']:+.4f}"
             value = "–" if row["difference"] is None else f"{row['difference']:+.4f}"
-            said = "not clear" if row["better"] is None else f"{row['better']:.16} better"
-            lines.append(f"  {' '.join(keys):<{_NAME_WIDTH}.{_NAME_WIDTH}} {value:>9} ({ends})  {said}")
+            said = "not clear" if row["better"] is None else f"{short[row['better']]} better"
+            lines.append(f"  {fitted(' '.join(keys), _NAME_WIDTH)} {value:>9} ({ends})  {said}")
         if len(table) > _SHOWN:
             lines.append(f"  {len(table) - _SHOWN:,} more in .table")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(line for note in self.notes for line in wrapped(note, _WIDTH))])
 
     def _repr_html_(self) -> str:
-        return html_table(self.table, caption=f"{self.second} less {self.first}, on the same rows")
+        table = to_polars(self.table)
+        words = [pl.Series(name, map(pvalue, table[name]), dtype=pl.String) for name in ("pvalue", "pvalue_adjusted")]
+        return html_table(table.with_columns(words), caption=f"{self.second} less {self.first}, on the same rows")
 
 
 def compare(
@@ -138,6 +177,7 @@ def compare(
     clip: float | None = None,
     floor: float = 1e-12,
     smoother: Smoother = "loess",
+    progress: Callable[[float], None] | None = None,
 ) -> Comparison:
     """Compare two models on the same rows.
 
@@ -158,8 +198,8 @@ def compare(
         Names of metrics, see `metrics`, or ``"all"``. Default: brier, log_loss, auc, ece. Those of whole score vectors,
         from confidence_ece to skce, are not compared.
     cluster : str, optional
-        Column that says which rows are not independent, such as those of one person; a row without one counts as
-        missing.
+        Column that says which rows are not independent, such as those of one person; each row without a value is a
+        cluster of its own.
     confidence_level : float, default 0.95
         Level of each interval by itself.
     correction : {"holm", "bonferroni", "benjamini_hochberg", "benjamini_yekutieli", "none"}, default "holm"
@@ -167,10 +207,13 @@ def compare(
     alpha : float, default 0.05
         Where the adjusted p-value is above it, neither model is called better.
     n_resamples : int, default 1000
-        How often the models change places where no closed law fits. The least p-value is 1 / (1 + n_resamples); with
-        many segments and metrics adjusted ones need more.
+        How often the models change places where no closed law fits; for small p-values as many times more as the number
+        of segments and metrics asks for: see the notes. Where even so no model could be called better, the note says
+        so.
     rng : int, numpy.random.Generator or None, default 0
         Seed of the resamples; None for fresh entropy.
+    progress : callable, optional
+        Told, after each lot of draws, which share of the work that was.
 
     Returns
     -------
@@ -195,11 +238,15 @@ def compare(
         fewer than 20, too few for these laws. In each of `n_resamples` draws the two scores of a row (of all rows of a
         cluster) change places with probability one half; the p-value is (1 + the draws with at least as large a
         difference) / (1 + n_resamples). It is exact where the models are exchangeable, whatever the measure and however
-        few the rows. What it rejects is that the models are alike; models that differ in other ways can differ in a
-        measure by its bias alone, so a model is better only if the interval says so, too.
+        few the rows. Among more than 50 p-values 1 / 1001 is too large to say anything, so there those that are at most
+        0.005 are drawn anew, ``2 m / alpha`` times for m segments and metrics, and theirs is the p-value of these draws
+        alone, which holds its level. What it rejects is that the models are alike; models that differ in other ways can
+        differ in a measure by its bias alone, so a model is better only if the interval says so, too.
 
     In a table of 20,000 rows or more, a hundred or more whose scores lie in the same two bins are not drawn one by one:
-    their sums have the normal law with the mean and the covariance that exchanges give them.
+    their sums have the normal law with the mean and the covariance that exchanges give them. Measures of bins so cost
+    cells; those of all scores in order or of fitted curves (ici, e50, e90, emax, smece, slope, intercept, citl) are
+    worked out anew in each draw: of 60,000 rows that takes some ten seconds, of ici and its like a minute.
 
     Intervals of everything else combine those that `metrics` gives each model, by the distances of their ends from
     median-unbiased estimates (Zou's recovery of variances), with the correlation of the values over 200 resamples of
@@ -236,13 +283,12 @@ def compare(
       brier                    -0.0195 (-0.0206 to -0.0184)  p_calibrated better
       gap                      -0.0928 (-0.0936 to -0.0920)  p_calibrated better
     """
-    for name, level in (("confidence_level", confidence_level), ("alpha", alpha)):
-        _check_share(name, level)
-    check_choice("correction", correction, get_args(Correction))
+    check_level(confidence_level, required=True)
+    check_alpha(alpha)
+    _check_options(correction, n_resamples, progress)
     check_clip(clip)
     check_floor(floor)
     check_smoother(smoother)
-    check_resamples(n_resamples)
     _check_two(score)
     roles = Roles.from_arguments(
         label=label,
@@ -253,36 +299,53 @@ def compare(
         link=link,
         invalid=invalid,
         weight_kind=weight_kind,
+        cluster=cluster,
     )
     asked = _chosen(metrics)
     choice = BinChoice.from_arguments(bins, strategy=strategy, closed=closed)
     fixed = choice.fixed if any(metric.reads == "bins" for metric in asked) else None
-    pairs = Pairs.of_table(data, roles, cluster=cluster, reserved=reserved_names() | _RESERVED, bins=fixed)
+    pairs = Pairs.of_table(data, roles, reserved=reserved_names() | _RESERVED, bins=fixed)
     warn_empty_categories(pairs.table, pairs.groups)
-    seed = seed_of(rng)
-    options = Options(smoother=smoother, floor=floor, clip=clip, n_resamples=int(n_resamples), seed=seed)
-    comparing = Comparing(pairs=pairs, choice=choice, options=options, level=confidence_level)
+    options = Options(smoother=smoother, floor=floor, clip=clip, n_resamples=int(n_resamples), seed=seed_of(rng))
+    needed = draws_needed(len(pairs.present) * len(asked), correction, alpha)
+    further = more_draws(options.n_resamples, needed)
+    comparing = Comparing(
+        pairs=pairs, choice=choice, options=options, level=confidence_level, further=further, done=progress
+    )
     found = comparing.all_of(asked) if len(pairs.present) else []
+    models = (roles.scores[0], roles.scores[1])
+    draws = (options.n_resamples, further)
+    table, notes = table_of(pairs, asked, found, models=models, correction=correction, alpha=alpha, draws=draws)
     return Comparison(
-        table=table_of(
-            pairs, asked, found, models=(roles.scores[0], roles.scores[1]), correction=correction, alpha=alpha
-        ),
-        first=roles.scores[0],
-        second=roles.scores[1],
-        label=label,
+        table=table,
+        first=models[0],
+        second=models[1],
         by=roles.by,
         metrics=tuple(metric.name for metric in asked),
-        confidence_level=confidence_level,
-        alpha=alpha,
-        correction=correction,
-        n_resamples=int(n_resamples),
-        convention={**choice.convention(), "closed": closed, **roles.convention(), "cluster": cluster},
+        notes=notes,
+        convention={
+            "label": label,
+            **roles.convention(),
+            **choice.convention(),
+            "closed": closed,
+            "direction": {metric.name: metric.direction for metric in asked},
+            "confidence_level": float(confidence_level),
+            "correction": correction,
+            "alpha": float(alpha),
+            "n_resamples": options.n_resamples,
+            "rng": options.seed,
+            "smoother": smoother,
+            "floor": floor,
+            "clip": clip,
+        },
     )
 
 
-def _check_share(name: str, value: Any) -> None:
-    if not (is_real(value) and 0.0 < value < 1.0):
-        msg = f"{name} must lie between 0 and 1, for example {0.05 if name == 'alpha' else 0.95}; got {value!r}."
+def _check_options(correction: Any, n_resamples: Any, progress: Any) -> None:
+    check_choice("correction", correction, get_args(Correction))
+    check_resamples(n_resamples)
+    if not (progress is None or callable(progress)):
+        msg = f"progress must be a function that takes a share, such as print; got {progress!r}."
         raise ArgumentError(msg)
 
 

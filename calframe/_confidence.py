@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import narwhals.stable.v2 as nw
@@ -11,11 +11,12 @@ import pandas as pd
 import polars as pl
 
 from calframe._answers._agreement import of_questions, of_samples, samples_in
+from calframe._answers._arguments import check_arguments, named_options
 from calframe._answers._columns import read_column
-from calframe._answers._frames import check_columns, series_of, with_made
-from calframe._answers._statements import UNREAD, read
+from calframe._answers._frames import check_columns, series_of, texts_in, with_made
+from calframe._answers._statements import UNREAD, faults, read
 from calframe._answers._tokens import Logs, of_options, of_tokens, options_in
-from calframe._answers._words import WORDS, faults, scale_of
+from calframe._answers._words import WORDS, scale_of
 from calframe._errors import ArgumentError, ScoreError, counted, warn
 from calframe._options import check_choice, is_real
 from calframe._source import opened
@@ -24,16 +25,7 @@ from calframe._typing import Invalid, Names
 Method: TypeAlias = Literal["sum", "mean", "first", "choice", "agreement"]
 
 _TEXT = "statement"  # the column of texts that come without a table
-_ONLY: dict[str, tuple[str, ...]] = {  # the methods that an option is for
-    "options": ("choice",),
-    "chosen": ("choice",),
-    "each": ("choice",),
-    "by": ("agreement",),
-    "answer": ("agreement",),
-    "smoothing": ("agreement",),
-    "normalize": ("agreement",),
-    "base": ("sum", "mean", "first", "choice"),
-}
+_TOPS = (100, 10)  # scales that are asked about, the usual one first
 
 
 def parse_confidence(
@@ -62,7 +54,7 @@ def parse_confidence(
         What full confidence is in numbers without a unit: with ``scale=100``, 85 is 0.85. A text that names its own
         scale ("7 on a scale of 1 to 10") goes before.
     words : mapping of str to float, optional
-        Phrases and what they mean, in place of the default scale (see Notes).
+        Phrases of letters and spaces, and what they mean, in place of the default scale (see Notes).
 
     Returns
     -------
@@ -77,7 +69,8 @@ def parse_confidence(
     Warns
     -----
     CalframeWarning
-        If statements could not be read, with the counts; of a LazyFrame when it is collected.
+        If statements could not be read, with the counts, and the `scale` by which numbers could; of a LazyFrame when
+        it is collected.
 
     Raises
     ------
@@ -91,8 +84,8 @@ def parse_confidence(
     or probability, else if it stands alone in its clause ("Paris, 85%"); the first of these that occurs decides, and
     two different values there are "ambiguous". Numbers with anything else ("3 apples", "20% of voters", "answer: 42")
     are none. Of a range it is the midpoint, of "at least 90%" or "under 5%" the bound; "10% chance that I am wrong" and
-    "20% unsure" are turned around, "odds of 3 to 1" are 0.75, and k of a scale to m is k / m. A whole number from 11 to
-    100 behind such a word is a percentage ("Confidence: 85"); 85 alone is one only with ``scale=100``.
+    "20% unsure" are turned around, "odds of 3 to 1" are 0.75, and k of a scale to m is k / m. A number from 11 to 100
+    behind such a word is a percentage ("Confidence: 85", "Confidence: 92.5"); 85 alone is one only with ``scale=100``.
 
     Words count where no number does. The default scale, ``calframe._answers._words.WORDS``, has the medians of
     Fagen-Ulmschneider's survey, whose phrases Tian et al. (2023) offer to models (almost certain 0.95, highly likely
@@ -101,10 +94,12 @@ def parse_confidence(
     Conventions of calframe's own: sure is certain, not sure is uncertain, confident and high 0.8, medium 0.5, low 0.2.
     What is not on the scale is made of what is: "very" and its like halve the distance to 0 or 1 (Mosteller and Youtz
     1990), "fairly" and its like that to 0.5, "not" is one minus it, "not very" 0.2, "not at all" 0.05, "not unlikely"
-    is fairly likely; "probably wrong" is turned around.
+    is fairly likely, "medium to high" the midpoint; "probably wrong" is turned around. A negation reaches its word
+    across verbs such as feel or seem; one that stands elsewhere in the clause ("nobody is sure"), "not impossible", and
+    one thing said of another ("I'm sure it's unlikely") are "ambiguous".
 
     English only, small slips in spelling allowed; the reading of any other text is "none" unless it holds a bare
-    number.
+    number. Of texts of more than 4,000 letters the last 4,000 are read.
 
     References
     ----------
@@ -143,33 +138,43 @@ def parse_confidence(
         raise ArgumentError(msg)
     words = WORDS if words is None else words
     if not isinstance(words, Mapping) or faults(words):
-        wrong = words if not isinstance(words, Mapping) else dict(faults(words))
-        msg = f"words must map phrases to probabilities, for example {{'very likely': 0.9}}; got {wrong!r}."
+        wrong = faults(words) if isinstance(words, Mapping) else words
+        msg = (
+            "words must map phrases to probabilities, for example {'very likely': 0.9}; phrases are letters and "
+            f"spaces, or they would never be read; got {wrong!r}."
+        )
         raise ArgumentError(msg)
-    data, column = _as_table(data, column)
     schema = {name: pl.Float64(), f"{name}_read": pl.String()}
+    data, column = _as_table(data, column, schema)
     frame = opened(data)
     check_columns(frame.collect_schema().names(), {column: "column"}, list(schema))
     _check_statements(column, frame.collect_schema()[column])
     known = scale_of(tuple(words.items()))
 
+    def readings(series: pl.Series, top: float) -> pl.DataFrame:
+        return read_column(series, lambda text: read(text, known, top), top)
+
     def make(rows: pl.DataFrame) -> pl.DataFrame:
-        found = read_column(rows.to_series(), lambda text: read(text, known, float(scale)), float(scale))
+        found = readings(rows.to_series(), float(scale))
         counts = dict(found.get_column("how").value_counts().iter_rows())
-        _warn("parse_confidence", {how: counts.get(how, 0) for how in UNREAD}, found.height)
+        large = rows.to_series().filter(found.get_column("how") == "out of range")
+        fitting = [top for top in _TOPS if top > scale and readings(large, top).get_column("value").count()]
+        hint = f" Numbers out of {fitting[0]}? Pass scale={fitting[0]}." if fitting else ""
+        _warn("parse_confidence", {how: counts.get(how, 0) for how in UNREAD}, found.height, hint)
         return found.rename(dict(zip(found.columns, schema, strict=True)))
 
     return with_made(data, [column], make, schema)
 
 
-def _as_table(data: Any, column: str | None) -> tuple[Any, str]:
+def _as_table(data: Any, column: str | None, new: Collection[str]) -> tuple[Any, str]:
     """Return a table and the name of its column of statements; a Series or a list makes a table."""
     if isinstance(data, list | tuple):
         return pl.DataFrame({column or _TEXT: series_of(pd.Series(data, dtype=object))}), column or _TEXT
     series = nw.from_native(data, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        column = column or series.name or _TEXT
-        return series.alias(str(column)).to_frame().to_native(), str(column)
+        column = str(column or (series.name if series.name not in {None, "", *new} else _TEXT))
+        return series.alias(column).to_frame().to_native(), column
+    opened(data)  # refuses what is no table
     if column is None:
         msg = "column= names the column that holds the statements."
         raise ArgumentError(msg)
@@ -182,11 +187,11 @@ def _check_statements(column: str, dtype: Any) -> None:
         raise ScoreError(msg)
 
 
-def _warn(verb: str, counts: Mapping[str, int], rows: int) -> None:
+def _warn(verb: str, counts: Mapping[str, int], rows: int, hint: str = "") -> None:
     """Warn of rows without a confidence, unless all of them hold a null."""
     if sum(counts.values()) > counts.get("missing", 0):
         listed = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
-        warn(f"{verb} found no confidence in {sum(counts.values()):,} of {counted(rows)}: {listed}.")
+        warn(f"{verb} found no confidence in {sum(counts.values()):,} of {counted(rows)}: {listed}.{hint}")
 
 
 def answer_confidence(
@@ -302,9 +307,10 @@ def answer_confidence(
     """
     check_choice("method", method, get_args(Method))
     check_choice("invalid", invalid, get_args(Invalid))
-    _check_options(method, options=options, chosen=chosen, each=each, by=by, answer=answer, smoothing=smoothing,
-                   normalize=normalize, base=base)  # fmt: skip
-    logs = Logs(column=str(column), base=float(base), drop=invalid == "drop")
+    check_arguments(method, options=options, chosen=chosen, each=each, by=by, answer=answer, smoothing=smoothing,
+                    normalize=normalize, base=base)  # fmt: skip
+    names = opened(data).collect_schema().names()
+    logs = Logs(place=f"column {column!r}", base=float(base), drop=invalid == "drop")
     if method == "choice":
         return _choices(data, column, options, chosen, each=each, name=name, logs=logs)
     if column is None:
@@ -319,41 +325,15 @@ def answer_confidence(
         _warn("answer_confidence", counts, frame.height)
         return pl.DataFrame({name: value})
 
-    check_columns(opened(data).collect_schema().names(), {column: "column"}, [name])
+    check_columns(names, {column: "column"}, [name])
     return with_made(data, [column], make, {name: pl.Float64()})
-
-
-def _check_options(method: str, **given: Any) -> None:
-    """Raise for options of other methods, and for values that none could use."""
-    usual = {"each": False, "smoothing": 0.0, "normalize": True, "base": math.e}
-    for option, methods in _ONLY.items():
-        is_given = given[option] != usual[option] if option in usual else given[option] is not None
-        if method not in methods and is_given:
-            msg = f"{option}= is for method={' or '.join(map(repr, methods))}; the method is {method!r}."
-            raise ArgumentError(msg)
-    if not (is_real(given["smoothing"]) and 0.0 <= given["smoothing"] < math.inf):
-        msg = f"smoothing must be a number of 0 or more, for example 1; got {given['smoothing']!r}."
-        raise ArgumentError(msg)
-    if not (is_real(given["base"]) and 1.0 < given["base"] < math.inf):
-        msg = f"base must be the base of the logarithm, above 1, for example 2; got {given['base']!r}."
-        raise ArgumentError(msg)
-    if given["by"] is not None and given["answer"] is not None:
-        msg = "by= gives each row the share of its own answer, and answer= names another; leave one of them out."
-        raise ArgumentError(msg)
 
 
 def _choices(
     data: Any, column: str | None, options: Any, chosen: str | None, *, each: bool, name: str, logs: Logs
 ) -> Any:
     """Return a table with the probability of an option among all."""
-    columns = list(options.values()) if isinstance(options, Mapping) else [] if options is None else list(options)
-    names = list(options) if isinstance(options, Mapping) else columns
-    if isinstance(options, str) or len(names) < 2 or not all(isinstance(one, str) for one in names):
-        msg = f"options= names two or more options, for example ['A', 'B', 'C', 'D']; got {options!r}."
-        raise ArgumentError(msg)
-    if len(set(names)) < len(names):
-        msg = f"options= names {next(one for one in names if names.count(one) > 1)!r} twice; name each option once."
-        raise ArgumentError(msg)
+    names, columns = named_options(options)
     used = {} if chosen is None else {chosen: "chosen"}
     used |= dict.fromkeys(columns if column is None else [column], "options" if column is None else "column")
     new = [name] + [f"{name}_answer"] * (chosen is None) + [f"{name}_{one}" for one in names] * each
@@ -364,7 +344,7 @@ def _choices(
             held = pl.DataFrame({one: frame.get_column(at) for one, at in zip(names, columns, strict=True)})
         else:
             held = options_in(frame.get_column(column), names, column)
-        picked = None if chosen is None else frame.get_column(chosen).cast(pl.String)
+        picked = None if chosen is None else texts_in(frame.get_column(chosen), "chosen=")
         shares, counts = of_options(held, names, picked, logs)
         _warn("answer_confidence", counts, frame.height)
         first = ["_cf_share", "_cf_answer"] if chosen is None else ["_cf_share"]
@@ -386,10 +366,11 @@ def _agreements(
 
     def make(frame: pl.DataFrame) -> pl.DataFrame:
         if keys:
-            share, counts = of_questions(frame, column, keys, smoothing=smoothing, normalize=normalize)
+            samples = texts_in(frame.get_column(column), "column=")
+            share, counts = of_questions(frame, samples, keys, smoothing=smoothing, normalize=normalize)
             found = pl.DataFrame({name: share})
         else:
-            answers = None if answer is None else frame.get_column(answer)
+            answers = None if answer is None else texts_in(frame.get_column(answer), "answer=")
             samples = samples_in(frame.get_column(column), column)
             shares, counts = of_samples(samples, answers, smoothing=smoothing, normalize=normalize)
             found = shares.select(shares.columns[: len(new)]).rename(dict(zip(shares.columns, new, strict=False)))

@@ -107,7 +107,13 @@ class Curve:
         table = to_polars(self.table)
         keys = [name for name in (*self.by, "model", "class") if name in table.columns]
         chart: alt.TopLevelMixin = reliability_curves(
-            table, keys=keys, width=width, method=self.method, notion=self.notion, edges=bool(self.bins)
+            table,
+            keys=keys,
+            width=width,
+            method=self.method,
+            notion=self.notion,
+            edges=bool(self.bins),
+            level=f"{100 * self.confidence_level:g}%",
         )
         return chart
 

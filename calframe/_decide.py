@@ -7,25 +7,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from calframe._closing import warn_empty_categories
 from calframe._decide_tables import DECIDE_COLUMNS, Plan, decide_tables
-from calframe._errors import ArgumentError, counted
+from calframe._errors import ArgumentError
 from calframe._measures import reserved_names
-from calframe._options import check_level, check_width, is_real
+from calframe._options import check_level, check_width, is_real, numbers_in
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import open_table, view_of
 from calframe._testing._decisions import Costs
 from calframe._typing import Floats, Invalid, Json, Link, Names, Score
+from calframe._words._listing import SHOWN, counted_once, key_name, listing, size
+from calframe._words._thresholds import threshold as written
 
 if TYPE_CHECKING:
     import altair as alt
 
 _GRID = np.arange(1, 100) / 100
 _MOST_THRESHOLDS = 10_000
-_LARGEST_COST = 1e100  # its square is still a number
+_NAME_WIDTH = 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,7 +72,8 @@ class Decisions:
     label : str
         The label column.
     n, n_missing, n_invalid : int
-        Rows used, rows with something missing, and rows left out by ``invalid="drop"``, over all models.
+        Rows used, rows with something missing, and rows left out by ``invalid="drop"``; of several models those of the
+        one that uses most rows.
     cost_fp, cost_fn : float
         What acting on a negative costs, and leaving a positive alone.
     threshold : float
@@ -98,6 +100,8 @@ class Decisions:
 
     def plot(self, *, width: int = 540) -> alt.TopLevelMixin:
         """Draw the decision curves: net benefit against the threshold, beside acting on everyone and on no one.
+
+        Up to five curves share a plot; of more, the twelve of most rows have a panel each.
 
         Parameters
         ----------
@@ -143,12 +147,13 @@ class Decisions:
 
     def __repr__(self) -> str:
         """Say from where on to act, and what that costs."""
-        head = f"<Decisions: act from {self.threshold:.4g} on, {counted(self.n)}; .table, .curve, .plot()>"
-        rows = to_polars(self.table).filter(pl.col("n") > 0)
+        head = (
+            f"<Decisions: act from {written(self.threshold)} on, {size(self.n, self.scores)}; .table, .curve, .plot()>"
+        )
+        rows = [row for row in to_polars(self.table).to_dicts() if row["n"] > 0]
         if len(rows) != 1:
-            beats = rows.filter(pl.col("cost") < pl.min_horizontal("cost_all", "cost_none"))
-            return f"{head}\n  cheaper than acting on all and on none in {len(beats):,} of {len(rows):,} curves"
-        (row,) = rows.to_dicts()
+            return "\n".join([head, *_listed(rows, self.by)])
+        (row,) = rows
         cost, low, high, everyone, none, saved = (
             f"{row[name]:.4g}"
             for name in ("cost", "cost_low", "cost_high", "cost_all", "cost_none", "miscalibration_cost")
@@ -159,7 +164,26 @@ class Decisions:
         )
 
     def _repr_html_(self) -> str:
-        return html_table(self.table, caption=f"Acting from {self.threshold:.4g} on by {', '.join(self.scores)}")
+        return html_table(self.table, caption=f"Acting from {written(self.threshold)} on by {', '.join(self.scores)}")
+
+
+def _listed(rows: list[Json], by: Sequence[str]) -> list[str]:
+    """Say what costs least in each segment and by each model, those first where acting by scores loses most."""
+    beats = sum(row["cost"] < min(row["cost_all"], row["cost_none"]) for row in rows)
+    first = f"  cheaper than acting on all and on none in {beats:,} of {len(rows):,} curves"
+    if not rows:
+        return [first]
+    worst = sorted(rows, key=lambda row: row["n"] * (min(row["cost_all"], row["cost_none"]) - row["cost"]))[:SHOWN]
+    names = [key_name(row[name] for name in (*by, "model") if name in row) for row in worst]
+    lines = listing(names, list(map(_costs_least, worst)), total=len(rows), place=".table", width=_NAME_WIDTH)
+    return [first, "  what costs least here; cost a row by the score (interval), on all or on none:", *lines]
+
+
+def _costs_least(row: Json) -> str:
+    other = "none" if row["cost_none"] <= row["cost_all"] else "all"
+    way = "by the score" if row["cost"] < row[f"cost_{other}"] else f"act on {other}"
+    cost, low, high, without = (f"{row[name]:.3g}" for name in ("cost", "cost_low", "cost_high", f"cost_{other}"))
+    return f"{way:<12}  {cost} ({low} to {high}), {other} {without}"
 
 
 def decide(
@@ -289,15 +313,17 @@ def decide(
     table = open_table(data, roles, reserved=reserved_names() | DECIDE_COLUMNS, view=view_of(roles, None))
     found = decide_tables(table, plan, engine=engine)
     warn_empty_categories(table, found.groups)
+    models = found.groups.keys.get_column("_cf_model").to_list() if roles.several else None
+    n, n_missing, n_invalid = counted_once(models, found.groups.n, found.groups.n_missing, found.groups.n_invalid)
     return Decisions(
         table=found.table,
         curve=found.curve,
         by=roles.by,
         scores=roles.scores,
         label=label,
-        n=int(found.groups.n.sum()),
-        n_missing=int(found.groups.n_missing.sum()),
-        n_invalid=int(found.groups.n_invalid.sum()),
+        n=n,
+        n_missing=n_missing,
+        n_invalid=n_invalid,
         cost_fp=costs.fp,
         cost_fn=costs.fn,
         threshold=plan.threshold,
@@ -324,8 +350,8 @@ def _costs(fp: Any, fn: Any, threshold: Any) -> Costs:
         )
         raise ArgumentError(msg)
     for name, cost in (("cost_fp", fp), ("cost_fn", fn)):
-        if not (is_real(cost) and 0.0 <= cost <= _LARGEST_COST):
-            msg = f"{name} must be a number from 0 to {_LARGEST_COST:g}, the cost of a wrong decision; got {cost!r}."
+        if not (is_real(cost) and 0.0 <= cost < np.inf):
+            msg = f"{name} must be a number of 0 or more, the cost of a wrong decision; got {cost!r}."
             raise ArgumentError(msg)
     if fp == 0.0 and fn == 0.0:
         msg = "cost_fp and cost_fn are both 0, so no decision costs anything; give at least one of them."
@@ -343,9 +369,7 @@ def _thresholds(given: Any) -> Floats:
     """Return the thresholds of a curve in ascending order, or raise."""
     if given is None:
         return _GRID
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        msg = f"thresholds must be a list of numbers in [0, 1], for example [0.1, 0.2]; got {given!r}."
-        raise ArgumentError(msg)
+    given = numbers_in(given)
     if len(given) > _MOST_THRESHOLDS:
         msg = f"thresholds may be {_MOST_THRESHOLDS:,} numbers at most; got {len(given):,}."
         raise ArgumentError(msg)

@@ -123,10 +123,11 @@ def decide_tables(table: Table, plan: Plan, *, engine: Any) -> Tables:
 
 def _measured(tally: Tally, plan: Plan, *, narrow: bool) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Return the values and the curves of some segments."""
-    thresholds, costs = plan.all_thresholds(), plan.costs
+    unit, costs = plan.costs.parted()
+    thresholds = plan.all_thresholds()
     reached = thresholds.astype(np.float32).astype(np.float64) if narrow else thresholds
     acted = Acted.at(tally, reached)
-    curve = _curves(acted, thresholds, plan)
+    curve = _curves(acted, thresholds, costs, level=plan.level)
     place = int(np.searchsorted(thresholds, plan.threshold))
     positive, negative = tally.total(tally.positive), tally.total(tally.negative)
     weight = positive + negative
@@ -146,12 +147,17 @@ def _measured(tally: Tally, plan: Plan, *, narrow: bool) -> tuple[dict[str, Floa
             np.nan,
         ),
     }
-    return values, curve
+    return _in_units(values, unit), _in_units(curve, unit)
 
 
-def _curves(acted: Acted, thresholds: Floats, plan: Plan) -> dict[str, Floats]:
+def _in_units(values: dict[str, Floats], unit: float) -> dict[str, Floats]:
+    """Return costs in the units of the user, other values as they are."""
+    return {name: found * unit if "cost" in name else found for name, found in values.items()}
+
+
+def _curves(acted: Acted, thresholds: Floats, costs: Costs, *, level: float) -> dict[str, Floats]:
     benefit = net_benefit(acted, thresholds)
-    cost, low, high = expected_cost(acted, plan.costs, level=plan.level)
+    cost, low, high = expected_cost(acted, costs, level=level)
     everyone = net_benefit_of_all(acted, thresholds)
     columns = (acted.share, acted.rows, cost, low, high, benefit, everyone, ratio(benefit, acted.rate))
     return dict(zip(_CURVE, columns, strict=True))

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-import numpy as np
-
 from calframe._closing import warn_empty_categories
 from calframe._diagnose_tables import DIAGNOSE_COLUMNS, diagnose_table
-from calframe._errors import ArgumentError, counted
+from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
 from calframe._measures import reserved_names
 from calframe._options import check_choice, check_resamples, is_real, seed_of
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import open_table, view_of
-from calframe._testing._draws import Drawing
 from calframe._testing._patterns import Rules
 from calframe._typing import Invalid, Json, Link, Names, Score, Seed
 from calframe._verdicts import MIN_EVENTS, MIN_ROWS, check_tolerance
+from calframe._words._lines import wrapped
+from calframe._words._listing import SHOWN, counted_once, key_name, listing, size
+from calframe._words._numbers import points
 
 DiagnosedNotion: TypeAlias = Literal["confidence"]
 
-_LONGEST = 78  # characters of a line of text, less its indent
+_LONGEST = 78  # columns of a line of text, less its indent
+_NAME_WIDTH = 27
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,7 +70,8 @@ class Diagnosis:
     label : str
         The label column.
     n, n_missing, n_invalid : int
-        Rows used, rows with something missing, and rows left out by ``invalid="drop"``, over all models.
+        Rows used, rows with something missing, and rows left out by ``invalid="drop"``; of several models those of the
+        one that uses most rows.
     notion : {"confidence"} or None
         Of which scores this is.
     alpha, tolerance, extreme : float
@@ -76,7 +79,7 @@ class Diagnosis:
     correction : str
         How p-values are adjusted.
     n_resamples : int
-        How often labels are drawn where they are.
+        How often labels are drawn where they are, at least.
     roles : dict
         How the columns were read: positive value, link, invalid rows, weights.
     """
@@ -121,26 +124,42 @@ class Diagnosis:
         }
 
     def __repr__(self) -> str:
-        """Say what was found, in words where there are few segments."""
-        import textwrap  # noqa: PLC0415  only for what people read
-
-        head = f"<Diagnosis: {counted(self.n)}; .table, .to_dict()>"
-        table = to_polars(self.table)
-        if len(table) == 1:
-            (row,) = table.to_dicts()
-            fit = "" if row["map"] is None else f" Map that fits: {row['map']}."
-            said = [f"{row['pattern']}: {row['sentence']}{fit}"]
-        else:
-            seen = table.group_by("pattern").len().sort(["len", "pattern"], descending=[True, False])
-            said = [f"{count:,} of {len(table):,}: {pattern}" for pattern, count in seen.iter_rows()]
-        lines = [line for text in said for line in textwrap.wrap(text, _LONGEST)]
+        """Say what was found: in a sentence, or segment by segment, the worst first."""
+        head = f"<Diagnosis: {size(self.n, self.scores)}; .table, .to_dict()>"
+        rows = to_polars(self.table).to_dicts()
+        if len(rows) != 1:
+            return "\n".join([head, *_listed(rows, [name for name in (*self.by, "model") if name in rows[0]])])
+        (row,) = rows
+        fit = "" if row["map"] is None else f" Map that fits: {row['map']}."
+        lines = wrapped(f"{row['pattern']}: {row['sentence']}{fit}", _LONGEST)
         return "\n".join([head, *(f"  {line}" for line in lines)])
 
     def _repr_html_(self) -> str:
         table = to_polars(self.table)
         keys = [name for name in (*self.by, "model") if name in table.columns]
-        shown = table.select(*keys, "n", "n_missing", "pattern", "map", "sentence", "note")
+        shown = table[[*keys, "n", "n_missing", "pattern", "map", "sentence", "note"]]
         return html_table(shown, caption=f"What is the matter with {', '.join(self.scores)}")
+
+
+def _listed(rows: list[Json], keys: Sequence[str]) -> list[str]:
+    """Say how many segments show each pattern, and of the worst ones what would repair them."""
+    seen = Counter(row["pattern"] for row in rows).most_common()
+    counts = wrapped(", ".join(f"{count:,} {pattern}" for pattern, count in seen), _LONGEST)
+    worst = sorted(rows, key=_harm)[:SHOWN]
+    names = ["", *(key_name(row[key] for key in keys) for row in worst)]
+    texts = [f"{'':16} {'gap pp':>6} {'rows':>11}  map"]
+    for row in worst:
+        gap = points(row["gap"], unit=False)
+        texts.append(f"{row['pattern']:<16} {gap:>6} {row['n']:>11,}  {row['map'] or '–'}")
+    listed = listing(names, texts, total=len(rows) + 1, place=".table", width=_NAME_WIDTH)
+    return [*(f"  {line}" for line in counts), *listed]
+
+
+def _harm(row: Json) -> tuple[int, float]:
+    """Order segments: by whether something is the matter, and by the rows that their worst fifth misstates."""
+    off = max(row["over_gap"] or 0.0, -(row["under_gap"] or 0.0))
+    calm = {"not decided": 1, "within tolerance": 2, "none found": 3}
+    return calm.get(row["pattern"], 0), -off * row["n"]
 
 
 def diagnose(
@@ -189,7 +208,9 @@ def diagnose(
     correction : {"holm", "bonferroni", "benjamini_hochberg", "benjamini_yekutieli", "none"}, default "holm"
         How p-values are adjusted, over all tests of all segments and models.
     n_resamples : int, default 1000
-        How often labels are drawn where the law of a test is doubtful.
+        How often labels are drawn where the law of a test is doubtful; for small p-values as much more as the number of
+        tests asks for (as in `calframe.test`), of curvature up to 10,000 times more. If that is too few to find
+        anything, the pattern is "not decided" and a note says so.
     rng : int, numpy.random.Generator or None, default 0
         Their seed; None for fresh entropy.
 
@@ -217,13 +238,13 @@ def diagnose(
        `tolerance` or more. Map: isotonic.
     3. ``"collapse"``: at least 90 % of the scores have odds within a factor of 1.5, although the outcomes among them
        vary. It is said of right scores, too: then they hardly tell rows apart, and there is no map. Where the slope is
-       above 1, or the gap not 0, by their intervals: Platt.
+       above 1, or the gap not 0, by their intervals: Platt, beta where curvature is found, too.
     4. ``"none found"``: neither the line, nor curvature, nor errors of extreme scores are found. The sentence says how
        large the gap may still be.
     5. ``"within tolerance"``: something is found, but the interval of the gap lies inside `tolerance`, and so does the
        gap of every fifth of the rows.
     6. ``"crossing"``: curvature is found, the line leaves a gap of at least `tolerance` in a fifth of the rows, and
-       one fifth says too much, another too little, by `tolerance` or more (or the interval of the gap holds 0). Map:
+       one fifth says too much, another too little, by `tolerance` or more and with intervals that leave out 0. Map:
        isotonic.
     7. ``"over-confident"``, ``"under-confident"``: the line is found, the interval of its slope is below, or above, 1,
        and it crosses the diagonal among the middle 90 % of the scores (or the interval of the gap holds 0). Map:
@@ -232,13 +253,18 @@ def diagnose(
        gap is above, or below, 0. Map: Platt, beta where curvature is found, too.
     9. ``"not decided"``: something is found, but not what.
 
+    The sentence says what the pattern is about, and the gap besides where its interval leaves out 0; it begins with the
+    gap where that is clear, its interval wholly beyond `tolerance`. It adds the slope to ``"says too much"`` and
+    ``"says too little"`` where its interval leaves out 1.
+
     With ``notion="confidence"`` the map of 3, 7 and 8 is temperature, and of several classes that of 2 and 6 is taken
     for each class against the rest. Where the interval of the slope is below 0, there is no map: higher scores come
     true less often. Isotonic maps of fewer than 1,000 rows are rough; `calframe.validate` tells whether they help.
     Where the slope is right, `calframe.shift_prior` moves scores by their odds alone.
 
     Line and curvature have score tests; the law of the first holds for importance weights, too. Where a law for many
-    rows is doubtful, and the p-value below 0.1, labels are drawn from the scores, or from the fitted line.
+    rows is doubtful, and the p-value below 0.1, labels are drawn from the scores, or from the fitted line. These draws,
+    and so such p-values, depend on which segments are diagnosed together.
 
     References
     ----------
@@ -293,24 +319,25 @@ def diagnose(
         min_rows=MIN_ROWS,
         min_events=MIN_EVENTS,
     )
-    drawing = Drawing(n_resamples=int(n_resamples), rng=np.random.default_rng(seed_of(rng)))
     table = open_table(data, roles, reserved=reserved_names() | DIAGNOSE_COLUMNS, view=view)
-    groups, found = diagnose_table(table, rules, drawing, engine=engine)
+    groups, found = diagnose_table(table, rules, int(n_resamples), seed_of(rng), engine=engine)
     warn_empty_categories(table, groups)
+    models = groups.keys.get_column("_cf_model").to_list() if roles.several else None
+    n, n_missing, n_invalid = counted_once(models, groups.n, groups.n_missing, groups.n_invalid)
     return Diagnosis(
         table=found,
         by=roles.by,
         scores=roles.scores,
         label=label,
-        n=int(groups.n.sum()),
-        n_missing=int(groups.n_missing.sum()),
-        n_invalid=int(groups.n_invalid.sum()),
+        n=n,
+        n_missing=n_missing,
+        n_invalid=n_invalid,
         notion=notion,
         alpha=rules.alpha,
         tolerance=rules.tolerance,
         extreme=rules.extreme,
         correction=correction,
-        n_resamples=drawing.n_resamples,
+        n_resamples=int(n_resamples),
         roles=roles.convention(),
     )
 

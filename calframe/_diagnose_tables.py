@@ -14,8 +14,10 @@ from calframe._kernels._logistic import Status
 from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
 from calframe._testing._draws import Drawing
-from calframe._testing._patterns import Rules, adjust, enough, maps, measured, patterns, reversed_order, within
+from calframe._testing._found import draws_needed, too_few_draws
+from calframe._testing._patterns import TESTS, Rules, adjust, enough, maps, measured, patterns, reversed_order, within
 from calframe._typing import Floats
+from calframe._words._numbers import interval, percent, points, tolerance
 
 _INTERVALS = ("gap", "slope", "intercept", "citl")
 _COUNTS = ("n_scores", "extreme_n", "over_n", "under_n")
@@ -41,10 +43,11 @@ _SHOWN = (
 DIAGNOSE_COLUMNS = frozenset({"pattern", "map", "sentence", *_SHOWN})
 
 
-def diagnose_table(table: Table, rules: Rules, drawing: Drawing, *, engine: Any) -> tuple[Groups, Any]:
+def diagnose_table(table: Table, rules: Rules, draws: int, seed: int, *, engine: Any) -> tuple[Groups, Any]:
     """Return the segments of an opened table, and the table of what is said of them, in the user's library."""
     rows = read_rows(table, engine=engine)
     groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
+    drawing = _drawing(len(groups), rules, draws, seed)
     values: dict[str, Floats] = {}
     for narrow, some in by_width(table, rows):
         for segments, tally in read_tallies(table, some, groups):
@@ -65,13 +68,23 @@ def diagnose_table(table: Table, rules: Rules, drawing: Drawing, *, engine: Any)
         "map": list(fitting),
         **{name: _column(name, values[name]) for name in _SHOWN},
         "sentence": said,
-        "note": _notes(groups, values, rules),
+        "note": _notes(groups, values, rules, _too_few(groups, rules, drawing)),
     }
     return groups, closed_frame(table, groups, columns).to_native()
 
 
+def _drawing(segments: int, rules: Rules, draws: int, seed: int) -> Drawing:
+    """Return how labels are drawn: as often as asked for, or as often as the number of tests asks for."""
+    further = draws_needed(len(TESTS) * segments, rules.correction, rules.alpha)
+    return Drawing(n_resamples=draws, rng=np.random.default_rng(seed), further=further)
+
+
+def _too_few(groups: Groups, rules: Rules, drawing: Drawing) -> str:
+    return too_few_draws(drawing.n_resamples, len(TESTS) * len(groups), rules.correction, rules.alpha)
+
+
 def _needed() -> set[str]:
-    tests = {f"{kind}_{name}" for kind in ("pvalue", "least") for name in ("line", "curve", "extreme")}
+    tests = {f"{kind}_{name}" for kind in ("pvalue", "least", "floor") for name in ("line", "curve", "extreme")}
     shown = {name for name in _SHOWN if not name.endswith("_adjusted")}
     return shown | tests | {"rows", "status", "slope_side", "line_crosses"}
 
@@ -104,19 +117,37 @@ class _Words:
 
     @property
     def tolerance(self) -> str:
-        return _points(self.rules.tolerance)
+        return tolerance(self.rules.tolerance)
 
     @property
-    def means(self) -> str:
-        """Say mean score and rate."""
-        score, rate = _percent(self.v["mean_score"]), _percent(self.v["rate"])
-        return f"Scores average {score}, and {rate} of {self.rows} {self.happen}"
+    def is_clear(self) -> bool:
+        """Whether the interval of the gap lies wholly beyond the tolerance."""
+        return self.v["gap_low"] > self.rules.tolerance or self.v["gap_high"] < -self.rules.tolerance
 
-    def span(self, name: str, write: Callable[[float], str], *, sign: float = 1.0) -> str:
-        """Write a number and its interval, turned around where `sign` is -1."""
-        value, low, high = (sign * self.v[f"{name}{end}"] for end in ("", "_low", "_high"))
-        low, high = sorted((low, high))
-        return f"{write(value)} ({_number(low, write)} to {_number(high, write)})"
+    @property
+    def gap(self) -> str:
+        """Say the gap with its sign."""
+        low, high = self.v["gap_low"], self.v["gap_high"]
+        return f"mean score less rate is {points(self.v['gap'])} ({interval(low, high)})"
+
+    @property
+    def gap_too(self) -> str:
+        """Say the gap besides where its interval leaves out 0."""
+        return f"; {self.gap}" if self.v["gap_low"] > 0.0 or self.v["gap_high"] < 0.0 else ""
+
+    @property
+    def off(self) -> str:
+        """Say mean score and rate, and by how much the scores say too much or too little."""
+        score, rate = percent(self.v["mean_score"]), percent(self.v["rate"])
+        side, sign = ("much", 1.0) if self.v["gap"] > 0.0 else ("little", -1.0)
+        means = f"Scores average {score}, and {rate} of {self.rows} {self.happen}"
+        return f"{means}: says too {side} by {self.size('gap', sign)}"
+
+    def size(self, name: str, sign: float = 1.0) -> str:
+        """Say a gap that is surely of one sign, without it."""
+        low, high = sorted(sign * self.v[f"{name}{end}"] for end in ("_low", "_high"))
+        least, most = (points(end, sign=False, unit=False) for end in (low, high))
+        return f"{points(sign * self.v[name], sign=False)} ({least} to {most})"
 
     def part(self, side: str) -> str:
         """Say of a fifth of the rows by how much its scores are off."""
@@ -127,89 +158,85 @@ class _Words:
         """Say what is known of the slope."""
         if self.v["status"] == Status.SEPARABLE:
             return "scores separate the outcomes, so the slope is without bound"
-        return f"slope {self.span('slope', _plain)} in log-odds, where 1 is right"
+        return f"{self.slope_alone()} in log-odds, where 1 is right"
+
+    def slope_alone(self) -> str:
+        """Say the slope with its interval."""
+        value, low, high = (_plain(self.v[f"slope{end}"]) for end in ("", "_low", "_high"))
+        return f"slope {value} ({low} to {high})"
 
 
 def _none(w: _Words) -> str:
     tail = f"within {w.tolerance}" if w.inside else f"so a gap of {w.tolerance} is not ruled out"
-    return f"No pattern found in {w.rows}: mean score less rate is {w.span('gap', _points)}, {tail}."
+    return f"No pattern found in {w.rows}: {w.gap}, {tail}."
 
 
 def _within(w: _Words) -> str:
-    return f"Within {w.tolerance} in {w.rows}: mean score less rate is {w.span('gap', _points)}."
+    return f"Within {w.tolerance} in {w.rows}: {w.gap}."
 
 
-def _too_much(w: _Words) -> str:
-    return f"{w.means}: says too much by {w.span('gap', _points)}."
+def _shifted(w: _Words) -> str:
+    if w.v["slope_low"] > 1.0:
+        return f"{w.off}; they also lie too close together, {w.slope()}."
+    return f"{w.off}; they also lie too far apart, {w.slope()}." if w.v["slope_high"] < 1.0 else f"{w.off}."
 
 
-def _too_little(w: _Words) -> str:
-    return f"{w.means}: says too little by {w.span('gap', _points, sign=-1.0)}."
-
-
-def _over_confident(w: _Words) -> str:
-    return f"Scores lie too far apart in {w.rows}: {w.slope()}."
-
-
-def _under_confident(w: _Words) -> str:
-    return f"Scores lie too close together in {w.rows}: {w.slope()}."
+def _tilted(w: _Words) -> str:
+    apart = "too far apart" if w.v["slope_side"] < 0.0 else "too close together"
+    if w.is_clear:
+        return f"{w.off}; they also lie {apart}, {w.slope()}."
+    return f"Scores lie {apart} in {w.rows}: {w.slope()}{w.gap_too}."
 
 
 def _crossing(w: _Words) -> str:
-    over, under = w.span("over_gap", _points), w.span("under_gap", _points, sign=-1.0)
-    much = f"{w.part('over')} say too much by {over}"
-    little = f"{w.part('under')} too little by {under}"
-    if w.v["over_gap"] <= 0.0 or w.v["under_gap"] >= 0.0:
-        left = f"it leaves {_points(w.v['beyond_line'])} in a fifth of them"
-        return f"No line in log-odds fits {w.rows}, {left}; mean score less rate is {w.span('gap', _points)}."
-    return f"{much[0].upper()}{much[1:]}, {little}."
+    parts = (
+        f"{w.part('over')} say too much by {w.size('over_gap')}, "
+        f"{w.part('under')} too little by {w.size('under_gap', -1.0)}"
+    )
+    return _beside_gap(w, parts)
 
 
 def _collapse(w: _Words) -> str:
-    share, rate = _percent(w.v["band_share"]), _percent(w.v["band_rate"])
+    share, rate = percent(w.v["band_share"]), percent(w.v["band_rate"])
     where = _range(w.v["band_low"], w.v["band_high"])
-    return f"{share} of {w.rows} have scores {where}, and {rate} of these {w.happen}; gap {w.span('gap', _points)}."
+    return f"{share} of {w.rows} have scores {where}, and {rate} of these {w.happen}; {w.gap}."
 
 
 def _extreme(w: _Words) -> str:
-    share, error = _percent(w.v["extreme_share"]), w.span("extreme_error", _percent)
+    low, high = (percent(w.v[f"extreme_error_{end}"]).removesuffix("%") for end in ("low", "high"))
     edge = w.rules.extreme
-    return (
-        f"{share} of {w.rows} have scores up to {edge:g} or from {1.0 - edge:g} on; {error} of these are wrong, where "
-        f"the scores say {_percent(w.v['extreme_expected'])}."
+    return _beside_gap(
+        w,
+        f"{percent(w.v['extreme_share'])} of {w.rows} have scores up to {edge:g} or from {1.0 - edge:g} on; "
+        f"{percent(w.v['extreme_error'])} ({low} to {high}) of these are wrong, where the scores say "
+        f"{percent(w.v['extreme_expected'])}",
     )
 
 
 def _undecided(w: _Words) -> str:
-    line = "" if np.isnan(w.v["slope"]) else f", and slope {w.span('slope', _plain)}"
-    return f"Can't tell yet what is off in {w.rows}: mean score less rate is {w.span('gap', _points)}{line}."
+    line = "" if np.isnan(w.v["slope"]) else f", and {w.slope_alone()}"
+    return f"Can't tell yet what is off in {w.rows}: {w.gap}{line}."
+
+
+def _beside_gap(w: _Words, said: str) -> str:
+    """Say the gap before something else where it is clear, behind it where its interval leaves out 0."""
+    if w.is_clear:
+        return f"{w.off}; {said}."
+    return f"{said[0].upper()}{said[1:]}{w.gap_too}."
 
 
 _SENTENCES: Mapping[str, Callable[[_Words], str]] = {
     "none found": _none,
     "within tolerance": _within,
-    "says too much": _too_much,
-    "says too little": _too_little,
-    "over-confident": _over_confident,
-    "under-confident": _under_confident,
+    "says too much": _shifted,
+    "says too little": _shifted,
+    "over-confident": _tilted,
+    "under-confident": _tilted,
     "crossing": _crossing,
     "collapse": _collapse,
     "extreme": _extreme,
     "not decided": _undecided,
 }
-
-
-def _number(value: float, write: Callable[[float], str]) -> str:
-    """Write the end of an interval, its unit left out."""
-    return write(value).removesuffix(" points").removesuffix(" %")
-
-
-def _points(value: float) -> str:
-    return f"{_signed(100.0 * value, 1)} points"
-
-
-def _percent(value: float) -> str:
-    return f"{_signed(100.0 * value, 1)} %"
 
 
 def _plain(value: float) -> str:
@@ -231,7 +258,7 @@ def _score(value: float) -> str:
     return f"{value:.3g}" if value < 0.5 else f"{1.0 - float(f'{1.0 - value:.3g}'):.10g}"
 
 
-def _notes(groups: Groups, values: Mapping[str, Floats], rules: Rules) -> list[str | None]:
+def _notes(groups: Groups, values: Mapping[str, Floats], rules: Rules, too_few: str) -> list[str | None]:
     """Say per segment what is missing or undefined; None where there is nothing to say."""
     some, status = groups.n > 0, values["status"]
     marks = {
@@ -240,6 +267,7 @@ def _notes(groups: Groups, values: Mapping[str, Floats], rules: Rules) -> list[s
         "one distinct score: no line can be fitted": some & (status == Status.ONE_SCORE),
         "scores separate the outcomes: no line can be fitted": some & (status == Status.SEPARABLE),
         "higher scores come true less often: no map that keeps their order repairs that": some & reversed_order(values),
+        too_few: values["beyond_reach"] > 0.0,
         "scores of 0 and 1 only: no line can be tested": enough(values, rules) & np.isnan(values["pvalue_line"]),
     }
     said = [[text for text, where in marks.items() if where[i]] for i in range(len(groups))]

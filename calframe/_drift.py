@@ -2,73 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, get_args
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 
 from calframe._binning import BinChoice, Bins
 from calframe._closing import warn_empty_categories
-from calframe._drifting._comparing import Comparison, compared, comparison_columns, notes, parts_of
+from calframe._drifting._comparing import compared
 from calframe._drifting._course import Course, courses
-from calframe._drifting._frames import as_dates
 from calframe._drifting._monitoring import Alarms, monitor_frame
-from calframe._drifting._numbers import Lines, Options, binned_columns, corrected, judged_lines, zero_pvalue
-from calframe._drifting._reading import Batch, read, reference_tally
+from calframe._drifting._numbers import Lines, Options
+from calframe._drifting._reading import Batch, Reading, read, reference_tally
 from calframe._drifting._reference import Reference, check_reference
 from calframe._drifting._result import Drift
+from calframe._drifting._tables import PARTS, TABLE, parts_table, periods_table, reference_table
 from calframe._errors import ArgumentError
-from calframe._kernels._binned import ratio
 from calframe._kernels._corrections import Correction
 from calframe._options import check_choice, check_clip, is_real
 from calframe._periods import Every
 from calframe._roles import Roles, WeightKind
 from calframe._testing._monitor import RUN_LENGTH
-from calframe._typing import Closed, Ints, Invalid, Link, Names, Strategy
+from calframe._typing import Closed, Invalid, Link, Names, Strategy
 from calframe._verdicts import check_tolerance
 
-_TABLE = (
-    "period",
-    "n",
-    "n_missing",
-    "n_invalid",
-    "weight_sum",
-    "rate",
-    "mean_score",
-    "gap",
-    "gap_low",
-    "gap_high",
-    "simultaneous_low",
-    "simultaneous_high",
-    "verdict",
-    "ece",
-    "ece_expected",
-    "brier",
-    "reliability",
-    "resolution",
-    "uncertainty",
-    "within_bin",
-    "psi",
-    "psi_empty_bins",
-    "wasserstein",
-    "ks",
-    "ks_pvalue",
-    "ks_pvalue_adjusted",
-    "ks_law",
-    "gap_change",
-    "pvalue",
-    "pvalue_adjusted",
-    "gap_pvalue",
-    "gap_pvalue_adjusted",
-    "note",
-)
-_LAWS = {1.0: "exact", 0.0: "limit"}
-_MEASURES = ("gap", "brier")
-_PARTS = ("measure", "reference", "score_mix", "class_prior", "rest", "current")
 _MONITOR = ("time", "log_e_value", "e_value", "log_e_value_max", "alarm", "log_detector", "detector_alarm")
-_RESERVED = tuple(dict.fromkeys((*_TABLE, *_PARTS, *_MONITOR, "model")))
+_RESERVED = tuple(dict.fromkeys((*TABLE, *PARTS, *_MONITOR, "model")))
 _MOST_BINS = 10_000
 
 
@@ -80,7 +41,7 @@ def drift(
     time: str | None = None,
     every: Every | None = "1mo",
     reference: Any = None,
-    window: int = 3,
+    window: int | None = None,
     by: Names | None = None,
     weight: str | None = None,
     time_zone: str | None = None,
@@ -117,11 +78,11 @@ def drift(
         Length of a period; weeks begin on Monday. None: the longest that gives at least six.
     reference : optional
         What each period is compared with. None: the first third of the periods. ``"first"``: the first one. A period's
-        label such as ``"Jan 2024"``, a date in it, or a pair of dates, both included. ``"rolling"``: the `window`
-        periods before it. A second table: all its rows, with the same columns (`time` aside). Periods of the
-        reference itself are not compared.
-    window : int, default 3
-        Periods behind a rolling reference.
+        label such as ``"Jan 2024"``, a date in it, a month (``"2024-01"``), quarter (``"Q1 2024"``) or year (2024), or
+        a pair of these, both included. ``"rolling"``: the `window` periods before it. A second table: all its rows,
+        with the same columns (`time` aside). Periods of the reference itself are not compared.
+    window : int, optional
+        Periods behind a rolling reference, by default 3; only there.
     time_zone : str, optional
         Zone whose days count, such as ``"Europe/Paris"``: a day is local midnight to local midnight, also where clocks
         change. By default days are those of the column: of its own zone if it has one, else of its wall time. Times
@@ -152,7 +113,8 @@ def drift(
     Returns
     -------
     Drift
-        With ``.table``, ``.parts``, ``.monitor``, ``.course``, ``.headline``, ``.plot()`` and ``.to_dict()``.
+        With ``.table``, ``.parts``, ``.monitor``, ``.course``, ``.headline``, ``.plot()`` and ``.to_dict()``. Of its
+        p-values ``gap_pvalue`` is about a gap of 0, ``gap_change_pvalue`` about the gap of the reference.
 
     Raises
     ------
@@ -163,15 +125,18 @@ def drift(
     -----
     Intervals of a gap mirror those of the rate, scores held fixed: Wilson's, for verdicts that of Clopper and Pearson.
 
-    The p-value of a gap of 0 comes from the Binomial matched to mean and variance of the positives that the scores say,
-    twice the smaller tail. That of the reference's gap predicts the positives of the period, or of the reference where
-    its gap is the vaguer one, from the gap of the other; the error of that widens the law. It needs five expected
-    positives and negatives on both sides. Weights enter by their squares. With a rolling reference p-values of
-    neighbouring periods share rows, which Holm, Bonferroni and Benjamini-Yekutieli allow for.
+    ``gap_pvalue`` is twice the smaller tail of the Binomial of the mean score, exact for equal scores and cautious for
+    others; it is the test behind the verdict. ``gap_change_pvalue`` predicts the positives of the period, or of the
+    reference where its gap is the vaguer one, from the gap of the other; the error of that widens the law. It needs
+    five expected positives and negatives on both sides. Weights enter by their squares. With a rolling reference
+    p-values of neighbouring periods share rows, which Holm, Bonferroni and Benjamini-Yekutieli allow for.
 
-    ``psi = sum (c - r) ln(c / r)`` over the bins. ``ks_pvalue`` is exact, equal scores included, up to 10,000 pairs of
-    rows (``ks_law``); above, it is that of the limit law, an upper bound where scores are equal. Importance weights
-    leave it null.
+    ``psi = sum (c - r) ln(c / r)`` over the B bins that are not empty, with shares r of the n rows of the reference and
+    c of the m rows of the period (effective ones, with weights). ``psi_expected = (B - 1) (1/n + 1/m)``, and by
+    ``psi_pvalue`` psi is so many times chi-squared with B - 1 degrees of freedom; it needs 25 expected rows in each bin
+    on both sides. With fewer, chance makes psi somewhat larger still. ``ks_pvalue`` is exact, equal scores included, up
+    to 10,000 pairs of rows (``ks_law``); above, it is that of the limit law, an upper bound where scores are equal.
+    Importance weights that differ leave both null.
 
     A change of gap or Brier score has three parts. The curve c of the reference is its scores scaled within each bin so
     that their mean is the rate. ``score_mix`` is what c makes of other scores: expected gap, or Brier score, of the
@@ -180,7 +145,9 @@ def drift(
     nothing remains.
 
     The headline names the first period of a run to the end of which every judged period (100 rows) is marked the same
-    way, whose gap as a whole is clearly beyond the tolerance, and where the gap is not one that was always there.
+    way, whose gap as a whole is clearly beyond the tolerance, and where the gap is not one that was always there. Where
+    there is no such run, it says when judged periods were clearly off, and how the latest one is. How many segments
+    moved along is told by ``gap_change_pvalue`` of before and since, adjusted over segments.
 
     The monitor bets against "a label is 1 with the probability that its score says, whatever went before": half of the
     stake on shifts and slopes of the logit, half on shifts within ten bins of the score. Scores being right, the chance
@@ -214,9 +181,9 @@ def drift(
     >>> found = calframe.drift(flights, label="late", score="p", time="day")
     >>> found
     <Drift: 4 periods from 4,000 rows; .table, .parts, .monitor, .plot()>
-      Since Mar 2026 scores run 10.0 points too high on average (0.0 before).
+      Since Mar 2026 scores run 10.0 pp too high on average (0.0 pp before).
       gap differs from that of Jan 2026 to Feb 2026 in 2 of 2 tests
-      monitor: 1 alarm in 1 series
+      monitor: alarm since 2026-03-01
     >>> found.table.select("period", "n", "gap", "gap_change")
     shape: (4, 4)
     ┌────────────┬──────┬─────┬────────────┐
@@ -234,7 +201,7 @@ def drift(
     check_choice("correction", correction, get_args(Correction))
     if every is not None:
         check_choice("every", every, get_args(Every))
-    check_reference(reference, time, window)
+    behind = check_reference(reference, time, window)
     check_tolerance(tolerance, alpha)
     check_clip(clip)
     _check_numbers(psi_floor, run_length)
@@ -259,33 +226,30 @@ def drift(
         weight_kind=weight_kind,
     )
     reading = read(data, roles, every=every, batch=batch, reserved=_RESERVED, engine=engine)
-    chosen = Reference.from_argument(reference, reading.days.periods, window=window)
+    chosen = Reference.from_argument(reference, reading.days.periods, window=behind)
     second = reference_tally(reference, roles, reading, engine=engine) if chosen.kind == "table" else None
     lines = Lines.of_reading(reading)
     found = compared(lines, chosen, second, options)
     alarms = Alarms(
         e_value=(1 if correction == "none" else len(reading.first_group)) / alpha, run_length=float(run_length)
     )
-    over_time = courses(reading.days, tolerance=tolerance, alpha=alpha)
+    over_time = courses(reading.days, tolerance=tolerance, alpha=alpha, correction=correction)
     warn_empty_categories(reading.by, reading.groups)
-    groups = reading.groups
     return Drift(
-        table=_table(lines, found, options).to_native(),
-        parts=_parts(lines, found).to_native(),
+        table=periods_table(lines, found, options).to_native(),
+        parts=parts_table(lines, found).to_native(),
         monitor=monitor_frame(reading, alarms, clip=clip).to_native(),
         course=pl.concat([_named(one) for one in over_time]),
         since=tuple(one.since for one in over_time if one.since is not None),
         reference=chosen.words,
+        reference_gap=reference_table(lines, found, options),
         by=roles.by,
         scores=roles.scores,
         label=label,
         time=time,
         every=reading.days.periods.every,
         time_zone=reading.days.zone,
-        n=int(groups.n.sum()),
-        n_missing=int(groups.n_missing.sum()),
-        n_invalid=int(groups.n_invalid.sum()),
-        n_undated=sum(one.undated for one in over_time),
+        **_counted(reading, over_time),
         tolerance=tolerance,
         alpha=alpha,
         correction=correction,
@@ -304,6 +268,15 @@ def drift(
     )
 
 
+def _counted(reading: Reading, over_time: list[Course]) -> dict[str, int]:
+    """Count the rows of the table once: those of the model with the most used ones."""
+    groups, model = reading.groups, reading.days.model
+    used = np.bincount(model, groups.n, minlength=len(over_time))
+    most = int(used.argmax())
+    counts = {name: int(getattr(groups, name)[model == most].sum()) for name in ("n", "n_missing", "n_invalid")}
+    return {**counts, "n_undated": over_time[most].undated, "n_empty": over_time[most].n_empty}
+
+
 def _named(course: Course) -> pl.DataFrame:
     """Return the table of a course behind its model."""
     return course.table.select(pl.lit(course.model, dtype=pl.String).alias("model"), pl.all())
@@ -311,7 +284,11 @@ def _named(course: Course) -> pl.DataFrame:
 
 def _psi_bins(bins: Any, closed: Closed) -> Bins | int:
     """Read ``psi_bins=``: how many bins the reference makes, or edges."""
-    made = Bins.from_argument(bins, closed=closed)
+    try:
+        made = Bins.from_argument(bins, closed=closed)
+    except ArgumentError as error:
+        msg = f"psi_{error}"  # which begins with the name of the other argument
+        raise ArgumentError(msg) from error
     if made.uniform and made.count > _MOST_BINS:
         msg = f"psi_bins must be a number from 1 to {_MOST_BINS:,}, or a list of edges; got {bins!r}."
         raise ArgumentError(msg)
@@ -322,59 +299,6 @@ def _check_numbers(psi_floor: Any, run_length: Any) -> None:
     if psi_floor is not None and not (is_real(psi_floor) and 0.0 < psi_floor < 1.0):
         msg = f"psi_floor is the share that stands for an empty bin, for example 1e-4, or None; got {psi_floor!r}."
         raise ArgumentError(msg)
-    if not (is_real(run_length) and run_length > 1.0):
+    if not (is_real(run_length) and 1.0 < run_length < math.inf):
         msg = f"run_length is a number of batches above 1, for example 10_000; got {run_length!r}."
         raise ArgumentError(msg)
-
-
-def _table(lines: Lines, found: Comparison, options: Options) -> nw.DataFrame[Any]:
-    """Return the table of periods in the user's library."""
-    judged, tally = judged_lines(lines, options), lines.tally
-    columns = _counts(lines)
-    columns |= {
-        "rate": lines.spread(ratio(tally.total(tally.positive), tally.total(tally.weight))),
-        "mean_score": lines.spread(ratio(tally.total(tally.weight * tally.score), tally.total(tally.weight))),
-        "gap": judged.gap,
-        "gap_low": judged.low,
-        "gap_high": judged.high,
-        "simultaneous_low": judged.sim_low,
-        "simultaneous_high": judged.sim_high,
-        "verdict": list(judged.verdict),
-    }
-    columns |= {name: lines.spread(values) for name, values in binned_columns(lines, options).items()}
-    columns |= comparison_columns(lines, found, options)
-    columns["ks_law"] = [_LAWS.get(value) for value in columns.pop("ks_exact").tolist()]
-    columns["gap_pvalue"] = zero_pvalue(lines)
-    for name in ("ks_pvalue", "pvalue", "gap_pvalue"):
-        columns[f"{name}_adjusted"] = corrected(lines, columns[name], options)
-    columns["note"] = notes(lines, found, columns)
-    return _dated(lines, {name: columns[name] for name in _TABLE if name in columns}, lines.series, lines.period)
-
-
-def _counts(lines: Lines) -> dict[str, Any]:
-    groups, roles = lines.reading.groups, lines.reading.table.roles
-    columns: dict[str, Any] = {"n": lines.counts(groups.n), "n_missing": lines.counts(groups.n_missing)}
-    if roles.invalid == "drop":
-        columns["n_invalid"] = lines.counts(groups.n_invalid)
-    if roles.weight is not None:
-        columns["weight_sum"] = np.nan_to_num(lines.spread(lines.tally.total(lines.tally.weight)))
-    return columns
-
-
-def _parts(lines: Lines, found: Comparison) -> nw.DataFrame[Any]:
-    """Return what changes are made of, two rows a compared line."""
-    line = np.repeat(found.lines, len(_MEASURES))
-    both = parts_of(found)
-    columns: dict[str, Any] = {"measure": list(_MEASURES) * len(found.lines)}
-    for name in _PARTS[1:]:
-        each = [getattr(part, name) for part in both] if both else [np.zeros(0)] * len(_MEASURES)
-        columns[name] = np.stack(each, axis=1).ravel()
-    return _dated(lines, columns, lines.series[line], lines.period[line])
-
-
-def _dated(lines: Lines, columns: dict[str, Any], series: Ints, period: Ints) -> nw.DataFrame[Any]:
-    """Return columns behind keys, model and period."""
-    starts = lines.reading.days.periods.starts
-    known = lines.reading.table.roles.time is not None
-    text = [starts[place].isoformat() if known else None for place in period.tolist()]
-    return as_dates(lines.reading.frame({"period": text, **columns}, series), "period")

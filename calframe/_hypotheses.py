@@ -17,9 +17,10 @@ from calframe._nulls import Null, side_of
 from calframe._registry import Metric, Options
 from calframe._table import Table
 from calframe._testing._draws import Drawing, Inequality, Side
+from calframe._testing._found import Correction, draws_needed
 from calframe._testing._groups import Df, quantile_groups
 from calframe._testing._kernel import KernelLaw
-from calframe._typing import Ints
+from calframe._typing import Ints, Json
 
 METHODS = ("resampling", "spiegelhalter", "hosmer_lemeshow", "ecce", "ks", "cox", "gap", "corp", "kernel")
 OF_CLASSES = ("resampling", "hosmer_lemeshow", "kernel")
@@ -52,12 +53,16 @@ class Plan:
         The law of the kernel test.
     side : {"greater", "less", "two-sided"} or None
         Which values of the measure are evidence; None for what it is by itself.
-    n_resamples, seed : int
-        How often labels are drawn, and from which seed.
+    n_resamples : int
+        How often labels are drawn, at least.
+    seed : int
+        The seed of the draws.
     inequality : {">=", ">"}
         How draws are counted.
-    keep : bool
-        Whether draws are kept, for a correction over segments.
+    correction : str
+        How p-values are adjusted.
+    alpha : float
+        The level.
     progress : callable or None
         Told which share of the drawing is done.
     narrow : bool
@@ -75,7 +80,8 @@ class Plan:
     n_resamples: int
     seed: int
     inequality: Inequality
-    keep: bool
+    correction: Correction
+    alpha: float
     progress: Callable[[float], None] | None
     narrow: bool = False
 
@@ -83,18 +89,45 @@ class Plan:
         """Return the same for scores of float32, or of float64."""
         return replace(self, narrow=narrow)
 
-    def drawing(self, method: str) -> Drawing:
+    def convention(self) -> Json:
+        """Return the settings as results state them."""
+        return {
+            "statistic": self.metric.name,
+            "alternative": self.side_of("resampling"),
+            **self.choice.convention(),
+            "groups": self.groups.convention(),
+            **{name: getattr(self, name) for name in ("df", "kernel_law", "n_resamples", "inequality")},
+            "rng": self.seed,
+            **{name: getattr(self, name) for name in ("correction", "alpha")},
+            **{name: getattr(self.options, name) for name in ("smoother", "floor", "clip")},
+        }
+
+    @property
+    def keep(self) -> bool:
+        """Whether draws are kept, for a correction over segments."""
+        return self.correction == "max"
+
+    def drawing(self, method: str, *, segments: int) -> Drawing:
         """Return how a method draws: what it draws does not depend on the other methods asked for."""
         rng = np.random.default_rng([self.seed, METHODS.index(method)])
-        drawing = Drawing(n_resamples=self.n_resamples, rng=rng, inequality=self.inequality)
+        needed = draws_needed(segments, self.correction, self.alpha) if self.inequality == ">=" else 0
+        drawing = Drawing(
+            n_resamples=self.n_resamples,
+            rng=rng,
+            inequality=self.inequality,
+            further=0 if self.keep else needed,
+        )
         telling = [one for one in self.methods if one in ALWAYS_DRAWN]
         return replace(drawing, done=self.progress).part(1.0 / len(telling)) if method in telling else drawing
+
+    def side_of(self, method: str) -> Side:
+        """Return which values of the measure asked for, or of CORP's, are evidence."""
+        return "greater" if method == "corp" else self.side or side_of(self.metric)
 
     def null(self, method: str, drawing: Drawing) -> Null:
         """Return how a measure is held against right scores: the one asked for, or CORP's."""
         metric = METRICS["mcb"] if method == "corp" else self.metric
-        side = "greater" if method == "corp" else self.side or side_of(metric)
-        return Null(metric=metric, options=self.options, side=side, drawing=drawing, keep=self.keep)
+        return Null(metric=metric, options=self.options, side=self.side_of(method), drawing=drawing, keep=self.keep)
 
     def bins_of(self, tally: Tally) -> Ints:
         """Return the bin of each cell of a tally."""

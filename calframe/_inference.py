@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 
 from calframe._binning import BinChoice
-from calframe._cells import Groups
-from calframe._closing import Column, closed_frame, count_columns, warn_empty_categories
+from calframe._closing import warn_empty_categories
 from calframe._errors import ArgumentError
 from calframe._hypotheses import METHODS, Plan
-from calframe._measures import chosen_metrics, reserved_names
-from calframe._nulls import side_of, uses_label
-from calframe._options import check_choice, check_clip, check_floor, check_resamples, check_smoother, is_real, seed_of
+from calframe._measures import chosen_metrics, known_metrics, metric_names, reserved_names
+from calframe._nearest import nearest
+from calframe._nulls import uses_label
+from calframe._options import (
+    check_alpha,
+    check_choice,
+    check_clip,
+    check_floor,
+    check_resamples,
+    check_smoother,
+    seed_of,
+)
 from calframe._registry import Metric, Options
-from calframe._results import SCHEMA_VERSION, flagged, html_table, records, to_polars
+from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
-from calframe._table import Table, open_table, view_of
-from calframe._tested import Results, found_by
+from calframe._table import open_table, view_of
+from calframe._tested import found_by, judged, table_of
 from calframe._testing._draws import Inequality, Side
-from calframe._testing._found import Found, adjusted_surely
+from calframe._testing._found import Correction
 from calframe._testing._groups import Df
 from calframe._testing._kernel import KernelLaw
-from calframe._testing._largest import adjusted_by_largest
-from calframe._typing import Closed, Floats, Invalid, Json, Link, Names, Score, Smoother, Strategy
-
-Correction: TypeAlias = Literal["holm", "bonferroni", "benjamini_hochberg", "benjamini_yekutieli", "max", "none"]
+from calframe._typing import Closed, Invalid, Json, Link, Names, Score, Smoother, Strategy
+from calframe._words._lines import wrapped
+from calframe._words._numbers import listed
+from calframe._words._numbers import pvalue as shown
 
 _COLUMNS = ("method", "hypothesis", "n", "n_groups", "statistic", "df", "pvalue", "pvalue_se", "law", "pvalue_adjusted")
 _RESERVED = frozenset({*_COLUMNS, "n_missing", "n_invalid", "weight_sum", "reject", "note", "model"})
+_WIDTH = 80
+_NEAR = 0.5  # how alike the letters of two names must be for one to be meant by the other
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -50,18 +62,10 @@ class TestResult:
         The segment columns.
     methods : tuple of str
         What was tested.
-    statistic : str
-        The measure of the test by resampling.
-    alternative : {"greater", "less", "two-sided"}
-        Which values of it are evidence.
-    correction : str
-        How p-values are adjusted.
-    alpha : float
-        The level.
-    n_resamples : int
-        How often labels are drawn where they are.
-    roles : mapping
-        How the columns were read.
+    notes : tuple of str
+        What is to be said of the tests together.
+    convention : dict
+        How the table was read and tested.
     """
 
     __test__ = False  # no test of pytest's
@@ -69,12 +73,8 @@ class TestResult:
     table: Any
     by: tuple[str, ...]
     methods: tuple[str, ...]
-    statistic: str
-    alternative: Side
-    correction: Correction
-    alpha: float
-    n_resamples: int
-    roles: Mapping[str, Any]
+    notes: tuple[str, ...]
+    convention: Json
 
     def to_dict(self) -> Json:
         """Return the result as JSON-ready data with a schema version."""
@@ -83,13 +83,9 @@ class TestResult:
             "kind": "test",
             "by": list(self.by),
             "methods": list(self.methods),
-            "statistic": self.statistic,
-            "alternative": self.alternative,
-            "correction": self.correction,
-            "alpha": self.alpha,
-            "n_resamples": self.n_resamples,
-            "roles": dict(self.roles),
-            "rows": records(self.table),
+            "notes": list(self.notes),
+            "convention": json_ready(self.convention),
+            "table": records(self.table),
         }
 
     def __repr__(self) -> str:
@@ -97,10 +93,14 @@ class TestResult:
         frame = to_polars(self.table)
         rejected, decided = int(frame["reject"].sum() or 0), len(frame) - frame["reject"].null_count()
         named = self.methods[0] if len(self.methods) == 1 else f"{len(self.methods)} methods"
-        return f"<TestResult: {named}, {rejected:,} of {decided:,} rejected at {self.alpha:g}; .table>"
+        said = f"<TestResult: {named}, {rejected:,} of {decided:,} rejected at {self.convention['alpha']:g}; .table>"
+        return "\n".join([said, *(line for note in self.notes for line in wrapped(note, _WIDTH))])
 
     def _repr_html_(self) -> str:
-        return html_table(self.table, caption=f"Tests of right scores, {self.correction} over segments")
+        table = to_polars(self.table)
+        words = [pl.Series(name, map(shown, table[name]), dtype=pl.String) for name in ("pvalue", "pvalue_adjusted")]
+        caption = f"Tests of right scores, {self.convention['correction']} over segments"
+        return html_table(table.with_columns(words), caption=caption)
 
 
 def test(
@@ -148,7 +148,7 @@ def test(
         As in `calframe.metrics`.
     cluster : str, optional
         The column that tells apart what is independent, such as persons: rows of one value are not taken as
-        independent, a null is a cluster of its own. Their labels are drawn together: see the notes.
+        independent; each row without a value is a cluster of its own. Their labels are drawn together: see the notes.
     method : str or list of str, default "resampling"
         - ``"resampling"``: draws labels from the scores, any measure (`statistic`)
         - ``"spiegelhalter"``: is the Brier score what right scores give; two-sided
@@ -175,7 +175,8 @@ def test(
     kernel_law : {"resampled", "asymptotic", "block", "distribution_free"}, default "resampled"
         Law of the kernel test: see the notes.
     n_resamples : int, default 1000
-        Draws, where labels are drawn.
+        Draws, where labels are drawn; for small p-values there are as many more as the number of segments asks for: see
+        the notes. Where even so nothing could be rejected, ``reject`` is null and a note says so.
     inequality : {">=", ">"}, default ">="
         ``p = (1 + #{T* >= T}) / (1 + n_resamples)``, or the plain share ``#{T* > T} / n_resamples``, which can be 0.
     rng : int, numpy.random.Generator or None, default 0
@@ -205,16 +206,22 @@ def test(
     Notes
     -----
     Positives of equal scores are Binomial under the hypothesis; those of a bin are drawn as the Binomial with their
-    mean and variance. So resampling costs cells, not rows. Brier score, log loss and gap have a normal law with known
-    moments. With weights a drawn label counts with its weight, and the statistic of each draw is weighted, too.
+    mean and variance (with weights not for "mce", the gap of the smallest bins). So resampling costs cells, not rows.
+    Brier score, log loss and gap have a normal law with known moments. With weights a drawn label counts with its
+    weight, and the statistic of each draw is weighted, too.
+
+    The least p-value of 1,000 draws is 1 / 1001, which among more than 50 segments Holm's correction does not let
+    reject. So with more, segments whose first p-value is at most 0.005 are drawn anew, ``2 m / alpha`` times for m
+    segments (twice that two-sided), and theirs is the p-value of these draws alone: sequential sampling, which holds
+    its level.
 
     A law for many rows is not taken at its word. Where it is doubtful (one row moves the sum by more than a fifth of
     its standard deviation; the variance of Hosmer and Lemeshow's statistic exceeds that of its law by 12 %; fewer than
     40 rows of a class are expected), and the p-value below 0.1, labels are drawn, or the p-value is worked out exactly
     ("gap"), and ``law`` says so. Where the draws say less than 0.005, too, ``pvalue`` stays what the law says, but
-    nothing is rejected that is not by the p-values of the draws, adjusted. With fewer than 25 rows such a p-value
-    decides nothing, and ``reject`` is null; drawing (``"resampling"``, ``"corp"``, ``"kernel"``) holds its level for
-    any number.
+    nothing is rejected that is not by the p-values of the draws, adjusted; the note says which are shown. With fewer
+    than 25 rows such a p-value decides nothing, and ``reject`` is null; drawing (``"resampling"``, ``"corp"``,
+    ``"kernel"``) and exact p-values (of "gap", where rows count once) hold their level for any number.
 
     Clusters: two rows of one share the luck of their labels with a chance that is estimated from the residuals of all
     such pairs of the segment, 1 for copies of a row and 0 on average for independent rows. Labels are drawn so, row by
@@ -233,6 +240,9 @@ def test(
 
     Phipson, B. and Smyth, G. K. (2010). Permutation P-values should never be zero. Statistical Applications in Genetics
     and Molecular Biology 9(1), 39. https://doi.org/10.2202/1544-6115.1585
+
+    Besag, J. and Clifford, P. (1991). Sequential Monte Carlo p-values. Biometrika 78, 301-304.
+    https://doi.org/10.1093/biomet/78.2.301
 
     Westfall, P. H. and Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.
 
@@ -265,7 +275,7 @@ def test(
             cluster=cluster,
         ),
     )
-    _check_options(df, alternative, kernel_law, inequality, correction, alpha, n_resamples)
+    _check_options(df, alternative, kernel_law, inequality, correction, alpha, n_resamples, progress)
     check_floor(floor)
     check_clip(clip)
     check_smoother(smoother)
@@ -282,22 +292,20 @@ def test(
         n_resamples=int(n_resamples),
         seed=seed_of(rng),
         inequality=inequality,
-        keep=correction == "max",
+        correction=correction,
+        alpha=float(alpha),
         progress=progress,
     )
     table = open_table(data, roles, reserved=reserved_names() | _RESERVED, view=view_of(roles, None))
     groups, found = found_by(table, plan, engine=engine)
     warn_empty_categories(table, groups)
+    judgements, notes = judged(found, plan)
     return TestResult(
-        table=_table(table, groups, found, plan, correction, alpha),
+        table=table_of(table, groups, judgements, plan.alpha),
         by=roles.by,
         methods=methods,
-        statistic=metric.name,
-        alternative=alternative or side_of(metric),
-        correction=correction,
-        alpha=alpha,
-        n_resamples=plan.n_resamples,
-        roles=roles.convention(),
+        notes=notes,
+        convention={"label": label, **roles.convention(), **plan.convention(), "closed": closed},
     )
 
 
@@ -305,7 +313,10 @@ test.__test__ = False  # type: ignore[attr-defined]  # an imported one is no tes
 
 
 def _methods(method: Any) -> tuple[str, ...]:
-    asked = (method,) if isinstance(method, str) else tuple(method)
+    asked = (method,) if isinstance(method, str) else method
+    if not isinstance(asked, Sequence):
+        msg = f"method must be a name or a list of names, such as 'resampling'; got {method!r}."
+        raise ArgumentError(msg)
     if not asked:
         msg = f"method= is empty; name at least one of {', '.join(map(repr, METHODS))}."
         raise ArgumentError(msg)
@@ -318,6 +329,10 @@ def _metric(statistic: Any, roles: Roles) -> Metric:
     """Return the measure of the test by resampling, or raise if labels do not move it."""
     several = roles.multiclass
     name = "classwise_ece" if several and statistic == "ece" else statistic
+    if not isinstance(name, str) or name not in metric_names():
+        known = [each.name for each in known_metrics(several_classes=several).values() if uses_label(each)]
+        msg = f"statistic={name!r} is not known{_meant(name, known)}. It may be any metric that depends on the labels."
+        raise ArgumentError(msg)
     metric = chosen_metrics([name], several_classes=several, posterior=False)[0]
     if not uses_label(metric):
         msg = f"statistic={name!r} does not depend on the labels, so there is nothing to test; take another measure."
@@ -325,8 +340,24 @@ def _metric(statistic: Any, roles: Roles) -> Metric:
     return metric
 
 
+def _meant(name: Any, known: Sequence[str]) -> str:
+    """Say which names are near; nothing where none is."""
+    if not isinstance(name, str):
+        return ""
+    near = [nearest(name, known), *difflib.get_close_matches(name.lower(), known, n=3, cutoff=_NEAR)]
+    names = [repr(one) for one in dict.fromkeys(near) if one is not None]
+    return f"; near it are {listed(names)}" if names else ""
+
+
 def _check_options(
-    df: Any, alternative: Any, kernel_law: Any, inequality: Any, correction: Any, alpha: Any, n_resamples: Any
+    df: Any,
+    alternative: Any,
+    kernel_law: Any,
+    inequality: Any,
+    correction: Any,
+    alpha: Any,
+    n_resamples: Any,
+    progress: Any,
 ) -> None:
     check_choice("df", df, get_args(Df))
     if alternative is not None:
@@ -335,9 +366,10 @@ def _check_options(
     check_choice("inequality", inequality, get_args(Inequality))
     check_choice("correction", correction, get_args(Correction))
     check_resamples(n_resamples)
-    if not (is_real(alpha) and 0.0 < alpha < 1.0):
-        msg = f"alpha must lie between 0 and 1, for example 0.05; got {alpha!r}."
+    if not (progress is None or callable(progress)):
+        msg = f"progress must be a function that takes a share, such as print; got {progress!r}."
         raise ArgumentError(msg)
+    check_alpha(alpha)
 
 
 def _check_max(correction: Correction, methods: tuple[str, ...]) -> None:
@@ -353,38 +385,3 @@ def _groups(bins: Any, strategy: Any, methods: tuple[str, ...]) -> BinChoice:
         return BinChoice.from_arguments(10, strategy=strategy or "quantile", closed="right")
     edges = not isinstance(bins, int | np.integer | str)
     return BinChoice.from_arguments(bins, strategy=strategy or ("uniform" if edges else "quantile"), closed="right")
-
-
-def _table(table: Table, groups: Groups, found: Results, plan: Plan, correction: Correction, alpha: float) -> Any:
-    """Return one row per segment, method and hypothesis, in the user's library."""
-    several = len(found)
-    segment = np.repeat(np.arange(len(groups)), several)
-    names = list(found) * len(groups)
-
-    def woven(values: Sequence[Any]) -> Any:
-        return np.column_stack([np.asarray(one) for one in values]).ravel()
-
-    adjusted_values = woven([_adjusted(name, one, correction, plan, alpha) for (name, _), one in found.items()])
-    columns: dict[str, Column] = {
-        "method": [name for name, _ in names],
-        "hypothesis": [hypothesis for _, hypothesis in names],
-        **{name: np.asarray(counts)[segment] for name, counts in count_columns(table, groups).items()},
-        "n_groups": woven([one.groups for one in found.values()]),
-        "statistic": woven([one.statistic for one in found.values()]),
-        "df": woven([one.df for one in found.values()]),
-        "pvalue": woven([one.pvalue for one in found.values()]),
-        "pvalue_se": woven([one.pvalue_se for one in found.values()]),
-        "law": list(woven([one.law for one in found.values()])),
-        "pvalue_adjusted": adjusted_values,
-        "note": list(woven([one.note for one in found.values()])),
-    }
-    frame = closed_frame(table, groups, columns, segment=segment).to_native()
-    sure = woven([one.decides for one in found.values()])
-    decided = [bool(value <= alpha) if known else None for value, known in zip(adjusted_values, sure, strict=True)]
-    return flagged(frame, "reject", decided, before="note")
-
-
-def _adjusted(method: str, found: Found, correction: Correction, plan: Plan, alpha: float) -> Floats:
-    if correction == "max":
-        return adjusted_by_largest(found, side=plan.null(method, plan.drawing(method)).side)
-    return adjusted_surely(found.pvalue, found.least, correction, alpha)

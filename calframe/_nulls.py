@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import chunk_bounds, run_starts, segment_sum, sizes_of
-from calframe._kernels._null import CellLaw, cell_law
+from calframe._kernels._binned import chunk_bounds, run_starts, segment_sum, sizes_of, spread, starts_of
+from calframe._kernels._null import cell_law
 from calframe._kernels._tally import Tally
 from calframe._registry import Cells, Metric, Options, Row, Scored, Tallied, Term
 from calframe._terms import TERMS
 from calframe._testing._clusters import Clustered, clustered, clustered_sum
-from calframe._testing._draws import MOST, Counted, Drawing, Side, drawn_statistics, lots, positives
+from calframe._testing._draws import MOST, Drawing, Drawn, Side, drawn_statistics, lots, positives, staged
 from calframe._testing._found import FEW_ROWS, Found
-from calframe._testing._multinomial import drawn_classes
+from calframe._testing._multinomial import drawn_classes, in_order
 from calframe._testing._sums import Factor, brier_factor, gap_factor, log_loss_factor, of_sum, sum_ratio
-from calframe._typing import Floats, Ints
+from calframe._typing import Bools, Floats, Ints
 
 _OF_BINS = ("ece", "mce", "rmsce", "ace", "ece_debiased", "ece_sweep", "reliability", "reliability_corrected")
 _OF_SCORES = ("smece", "ecce_r", "ecce_mad", "ici", "e50", "e90", "emax", "mcb", "mcb_log")
@@ -34,8 +33,6 @@ WITHOUT_LABEL = frozenset({"w2", "wp", "variance", "w2_variance", "centred", "ce
 }
 CLOSED: Mapping[str, Factor] = {"brier": brier_factor, "log_loss": log_loss_factor, "gap": gap_factor}
 BIN_TERMS = ("wp", "wy", "w2", "variance", "w2_variance")
-
-Draws: TypeAlias = Iterator[tuple[slice, Floats]]
 
 
 def side_of(metric: Metric) -> Side:
@@ -58,9 +55,13 @@ def uses_label(metric: Metric) -> bool:
     return metric.reads not in ("sums", "bins") or not set(metric.terms) <= WITHOUT_LABEL
 
 
-def by_bins(metric: Metric) -> bool:
-    """Return whether the positives of bins are all that a measure takes of the labels."""
-    return metric.reads == "bins" and set(metric.terms) <= WITHOUT_LABEL | {"wy"}
+def by_bins(metric: Metric, *, weighted: bool) -> bool:
+    """Return whether the positives of bins are all that a measure takes of the labels.
+
+    The largest gap is that of the smallest bin, where with weights the first two moments do not make the law.
+    """
+    known = metric.reads == "bins" and set(metric.terms) <= WITHOUT_LABEL | {"wy"}
+    return known and not (weighted and metric.name == "mce")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +91,14 @@ class Null:
     def of_bins(self, cells: Cells) -> Found:
         """Return what drawing the positives of bins says; sums of `BIN_TERMS` are there."""
         sums = {name: cells.sums[name] for name in ("w", *BIN_TERMS)}
-        law = cell_law(sums["w"], sums["wp"], sums["variance"], sums["w2_variance"])
         seen = self.metric.value(replace(cells, options=self.options))
-        return self._counted(seen, self._bin_draws(cells, law))
+
+        def draws(where: Bools, how: Drawing) -> Drawn:
+            keep = spread(where, cells.starts, len(sums["w"]))
+            some = {name: values[keep] for name, values in sums.items()}
+            return self._bin_draws(starts_of(sizes_of(cells.starts, len(keep))[where]), some, how)
+
+        return self._counted(seen, draws)
 
     def of_tally(self, tally: Tally, bins: Callable[[Tally], Ints], *, is_logit: bool = False) -> Found:
         """Return what drawing the positives of distinct scores says.
@@ -106,15 +112,25 @@ class Null:
         is_logit : bool
             Whether the tally is of logits.
         """
-        chance = special.expit(tally.score) if is_logit else None
         statistic = self.statistic(bins, is_logit=is_logit)
         if self.is_closed:
             return self._closed(tally, statistic)
-        return self._counted(statistic(tally), drawn_statistics(tally, statistic, self.drawing, chance=chance))
+
+        def draws(where: Bools, how: Drawing) -> Drawn:
+            part = tally.only(where)
+            return drawn_statistics(part, statistic, how, chance=special.expit(part.score) if is_logit else None)
+
+        return self._counted(statistic(tally), draws)
 
     def of_vectors(self, sample: Scored) -> Found:
         """Return what drawing the classes of rows says."""
-        return self._counted(self.metric.value(sample), self._class_draws(sample))
+        if self.metric.name != "skce":  # of many rows, blocks of neighbours, which must not be alike
+            sample = replace(sample, vectors=in_order(sample.vectors))
+
+        def draws(where: Bools, how: Drawing) -> Drawn:
+            return self._class_draws(replace(sample, vectors=sample.vectors.only(where)), how)
+
+        return self._counted(self.metric.value(sample), draws)
 
     def _closed(self, tally: Tally, statistic: Callable[[Tally], Floats]) -> Found:
         """Return what the moments of a sum over rows say, and drawing where its law is not normal."""
@@ -123,55 +139,52 @@ class Null:
         few = tally.total(tally.rows) < FEW_ROWS
         if few.any():
             part = tally.only(few)
-            drawing = self.drawing.part(float(few.mean()))
-            exact = self._counted(statistic(part), drawn_statistics(part, statistic, drawing))
-            for name in ("pvalue", "pvalue_se", "least", "law", "note", "df"):
-                getattr(found, name)[few] = getattr(exact, name)
+            how = replace(self, drawing=self.drawing.part(float(few.mean())))
+            drawn = how._counted(  # noqa: SLF001  its own kind
+                statistic(part), lambda where, how: drawn_statistics(part.only(where), statistic, how)
+            )
+            for name in ("pvalue", "pvalue_se", "least", "decides", "law", "note", "df", "floor"):
+                getattr(found, name)[few] = getattr(drawn, name)
         return replace(found, statistic=np.where(np.isnan(found.statistic) & ~few, np.nan, seen))
 
-    def _counted(self, seen: Floats, draws: Draws) -> Found:
-        counted = Counted.of(seen, self.drawing)
-        kept = np.full((self.drawing.n_resamples, len(seen)), np.nan) if self.keep else None
-        row = dict.fromkeys(range(len(seen)), 0)
-        for here, drawn in draws:
-            counted.add(here, drawn)
-            if kept is not None:
-                begin = row[here.start]
-                kept[begin : begin + len(drawn), here] = drawn
-                row[here.start] = begin + len(drawn)
-        found = Found.of_draws(seen, *counted.pvalues(self.side))
-        return found if kept is None else replace(found, draws=kept)
+    def _counted(self, seen: Floats, draws: Callable[[Bools, Drawing], Drawn]) -> Found:
+        kept = np.full((self.drawing.n_resamples if self.keep else 0, len(seen)), np.nan)
+        told = partial(_keeping, draws, kept) if self.keep else draws
+        pvalue, error = staged(seen, told, side=self.side, drawing=self.drawing)
+        found = Found.of_draws(seen, pvalue, error, floor=self.drawing.least(self.side))
+        return replace(found, draws=kept) if self.keep else found
 
-    def _bin_draws(self, cells: Cells, law: CellLaw) -> Draws:
+    def _bin_draws(self, first_cells: Ints, whole: Mapping[str, Floats], drawing: Drawing) -> Drawn:
         """Give the measure of drawn bins, some segments and draws at a time."""
-        many = self.drawing.n_resamples
-        sizes = sizes_of(cells.starts, len(cells.sums["w"]))
-        for first, last in chunk_bounds(cells.starts, len(cells.sums["w"]), max(MOST // many, 1)):
-            begin, end = int(cells.starts[first]), int(cells.starts[last - 1] + sizes[last - 1])
-            sums = {name: values[begin:end] for name, values in cells.sums.items()}
+        law = cell_law(whole["w"], whole["wp"], whole["variance"], whole["w2_variance"])
+        many, cells = drawing.n_resamples, len(whole["w"])
+        sizes = sizes_of(first_cells, cells)
+        for first, last in chunk_bounds(first_cells, cells, max(MOST // many, 1)):
+            begin, end = int(first_cells[first]), int(first_cells[last - 1] + sizes[last - 1])
+            sums = {name: values[begin:end] for name, values in whole.items() if name != "wy"}
             part = law.part(begin, end)
-            starts, width = cells.starts[first:last] - begin, end - begin
+            starts, width = first_cells[first:last] - begin, end - begin
             for lot in lots(width, many):
-                drawn = positives(part, sums["w"], lot, self.drawing.rng).ravel()
-                tiled = {name: np.tile(values, lot) for name, values in sums.items() if name != "wy"}
+                drawn = positives(part, sums["w"], lot, drawing.rng).ravel()
+                tiled = {name: np.tile(values, lot) for name, values in sums.items()}
                 sample = Cells(
                     starts=(starts + width * np.arange(lot)[:, None]).ravel(),
                     sums=tiled | {"wy": drawn},
                     options=self.options,
                 )
                 yield slice(first, last), self.metric.value(sample).reshape(lot, last - first)
-                if self.drawing.done is not None:
-                    self.drawing.done(lot * width / (len(cells.sums["w"]) * many))
+                if drawing.done is not None:
+                    drawing.done(lot * width / (cells * many))
 
-    def _class_draws(self, sample: Scored) -> Draws:
+    def _class_draws(self, sample: Scored, drawing: Drawing) -> Drawn:
         """Give the measure of vectors whose classes are drawn from them, draw by draw."""
         vectors = sample.vectors
         ends = np.cumsum(vectors.scores, axis=1)
-        for _ in range(self.drawing.n_resamples):
-            drawn = replace(vectors, label=drawn_classes(ends, self.drawing.rng))
+        for _ in range(drawing.n_resamples):
+            drawn = replace(vectors, label=drawn_classes(ends, drawing.rng))
             yield slice(0, len(vectors)), self.metric.value(replace(sample, vectors=drawn))[None, :]
-            if self.drawing.done is not None:
-                self.drawing.done(1.0 / self.drawing.n_resamples)
+            if drawing.done is not None:
+                drawing.done(1.0 / drawing.n_resamples)
 
     @property
     def is_closed(self) -> bool:
@@ -195,6 +208,16 @@ class Null:
         return lambda part: self.metric.value(
             replace(_cells_of(part, self.metric, bins(part), clip=self.options.clip), options=self.options)
         )
+
+
+def _keeping(draws: Callable[[Bools, Drawing], Drawn], kept: Floats, where: Bools, drawing: Drawing) -> Drawn:
+    """Give the same draws, and write them down."""
+    row: dict[int, int] = {}
+    for here, drawn in draws(where, drawing):
+        begin = row.get(here.start, 0)
+        kept[begin : begin + len(drawn), here] = drawn
+        row[here.start] = begin + len(drawn)
+        yield here, drawn
 
 
 def term_values(metric: Metric, score: Floats, *, clip: float | None) -> dict[str, tuple[Floats, Floats, int]]:

@@ -14,6 +14,7 @@ from calframe._typing import Notion, RateInterval, Smoother
 
 _ENGINES = ("auto", "in-memory", "streaming", "gpu")
 _MOST_RESAMPLES = 1_000_000
+_LEAST_ALPHA = 1e-9  # of less, intervals have no ends that a float could tell
 _NARROWEST, _WIDEST = 200, 4000  # pixels of a chart
 
 
@@ -32,9 +33,16 @@ def check_level(level: Any, *, required: bool = False) -> None:
     """Raise unless a confidence level lies in (0, 1); None is none, where one is not required."""
     if level is None and not required:
         return
-    if not (is_real(level) and 0.0 < level < 1.0):
+    if not (is_real(level) and _LEAST_ALPHA <= level <= 1.0 - _LEAST_ALPHA):
         hint = f" For {level:g} percent pass {level / 100:g}." if is_real(level) and 1.0 < level < 100.0 else ""
         msg = f"confidence_level must lie between 0 and 1, for example 0.95; got {level!r}.{hint}"
+        raise ArgumentError(msg)
+
+
+def check_alpha(alpha: Any) -> None:
+    """Raise unless an error rate lies between 0 and 0.5, far enough from 0 to be told from it."""
+    if not (is_real(alpha) and _LEAST_ALPHA <= alpha < 0.5):
+        msg = f"alpha must lie between {_LEAST_ALPHA:g} and 0.5, for example 0.05; got {alpha!r}."
         raise ArgumentError(msg)
 
 
@@ -102,3 +110,17 @@ def seed_of(rng: Any) -> int:
         msg = f"rng must be a whole number of 0 or more, a numpy Generator, or None for fresh entropy; got {rng!r}."
         raise ArgumentError(msg)
     return int(rng)
+
+
+def numbers_in(given: Any) -> list[Any]:
+    """Return what an argument holds that takes a number, or a list, array or Series of numbers.
+
+    Examples
+    --------
+    >>> numbers_in(0.9), numbers_in(np.array(0.9)), numbers_in((0.8, 0.9))
+    ([0.9], [0.9], [0.8, 0.9])
+    """
+    for name in ("tolist", "to_list"):
+        if hasattr(given, name):
+            given = getattr(given, name)()
+    return list(given) if isinstance(given, list | tuple | range) else [given]

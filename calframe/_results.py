@@ -98,7 +98,7 @@ def flagged(table: Any, name: str, values: Sequence[bool | None], *, before: str
     order = [column for column in frame.columns if column != before]
     place = frame.columns.index(before)
     order[place:place] = [name, before]
-    return nw.from_native(found, eager_only=True).select(*order).to_native()
+    return nw.from_native(found, eager_only=True)[order].to_native()
 
 
 def _nullable(dtype: Any) -> Any:
@@ -110,7 +110,17 @@ def _nullable(dtype: Any) -> Any:
 
 def records(table: Any) -> list[dict[str, Any]]:
     """Return a result table as JSON-ready records."""
-    return [json_ready(row) for row in to_polars(table).to_dicts()]
+    frame = to_polars(table)
+    columns = [_ready(frame.get_column(name)) for name in frame.columns]
+    return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _ready(column: pl.Series) -> list[Any]:
+    """Return the values of a column as JSON-ready ones."""
+    values = column.to_list()
+    if column.dtype.is_integer() or column.dtype in (pl.String, pl.Boolean):
+        return values
+    return [value if type(value) is float and math.isfinite(value) else json_ready(value) for value in values]
 
 
 def html_table(table: Any, *, caption: str) -> str:

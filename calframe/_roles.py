@@ -119,6 +119,11 @@ class Roles:
         }
 
     @property
+    def counts_rows(self) -> bool:
+        """Whether there are weights, and each says how many rows its row stands for."""
+        return self.weight is not None and self.weight_kind == "frequency"
+
+    @property
     def multiclass(self) -> bool:
         """Whether there are three classes or more; a table of two is a binary table of the second."""
         return len(self.classes) > 2

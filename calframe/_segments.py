@@ -157,12 +157,9 @@ def audited_segments(
     return rows, found
 
 
-def judged_whole(overall: Part, *, tolerance: float, alpha: float) -> pl.DataFrame:
+def judged_whole(overall: Part, *, tolerance: float, alpha: float, frequency: bool) -> pl.DataFrame:
     """Judge all rows as one segment, alone."""
-    total = overall.cells.total
-    sums = Sums(
-        n=overall.n.astype(np.float64), weight=total("w"), squared=total("w2"), label=total("wy"), score=total("wp")
-    )
+    sums = Sums.of_cells(overall.n, overall.cells.total, frequency=frequency)
     found = judged(sums, Rules(tolerance=tolerance, alpha=alpha, correction="holm", min_rows=MIN_ROWS))
     return pl.DataFrame(
         {
@@ -171,7 +168,7 @@ def judged_whole(overall: Part, *, tolerance: float, alpha: float) -> pl.DataFra
             "pvalue_adjusted": found.pvalue_adjusted,
             "verdict": list(found.verdict),
             "rows_needed": found.rows_needed,
-            "net": sums.n * sums.gap,
+            "net": sums.count * sums.gap,
         }
     )
 

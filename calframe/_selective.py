@@ -12,18 +12,20 @@ import polars as pl
 from calframe._closing import warn_empty_categories
 from calframe._errors import ArgumentError
 from calframe._measures import reserved_names
-from calframe._options import check_choice, check_level, check_width, is_real
+from calframe._options import check_choice, check_level, check_width, is_real, numbers_in
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._selective_tables import SELECTIVE_COLUMNS, Asked, Confidence, selective_tables
 from calframe._table import Table, open_table, view_of
 from calframe._typing import Invalid, Json, Link, Names, RateInterval, Score
+from calframe._words._abstaining import coverage_lines, target_lines
+from calframe._words._listing import SHOWN, counted_once, size
+from calframe._words._numbers import plural
 
 if TYPE_CHECKING:
     import altair as alt
 
 _MOST_POINTS = 100_000
-_SHOWN = 6  # lines that a printed result has room for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,7 +59,8 @@ class Selective:
     label : str
         The label column.
     n, n_missing, n_invalid : int
-        Rows used, rows with something missing, and rows left out by ``invalid="drop"``, over all models.
+        Rows used, rows with something missing, and rows left out by ``invalid="drop"``; of several models those of the
+        one that uses most rows.
     target_accuracy : tuple of float
         The accuracies asked for.
     confidence_level : float
@@ -89,7 +92,9 @@ class Selective:
     roles: Json
 
     def plot(self, *, width: int = 540) -> alt.TopLevelMixin:
-        """Draw accuracy against coverage, a line for each segment and model, with the chosen thresholds as dots.
+        """Draw accuracy against coverage, with the chosen thresholds as dots: a line, or a panel, for each curve.
+
+        Up to five curves share a plot; of more, the twelve of most rows have a panel each. A curve begins at 50 rows.
 
         Parameters
         ----------
@@ -106,7 +111,8 @@ class Selective:
         check_width(width)
         table = to_polars(self.table)
         keys = [name for name in (*self.by, "model") if name in table.columns]
-        chart: alt.TopLevelMixin = coverage_curves(table, to_polars(self.targets), keys=keys, width=width)
+        level = f"{100 * self.confidence_level:g}%"
+        chart: alt.TopLevelMixin = coverage_curves(table, to_polars(self.targets), keys=keys, width=width, level=level)
         return chart
 
     def to_dict(self) -> Json:
@@ -135,26 +141,33 @@ class Selective:
         }
 
     def __repr__(self) -> str:
-        """Return what the result holds, and what each target asks for."""
-        curves, rows = len(to_polars(self.summary)), f"{self.n:,} row{'' if self.n == 1 else 's'}"
-        noun = "curve" if curves == 1 else "curves"
-        head = f"<Selective: {curves:,} {noun} from {rows}; .table, .summary, .targets, .plot()>"
-        return "\n".join([head, *(_target_line(self.targets, target) for target in self.target_accuracy[:_SHOWN])])
+        """Say what each target asks for, or what answering less often buys, worst segments and models first."""
+        summary, keys = to_polars(self.summary), [*self.by, *["model"] * (len(self.scores) > 1)]
+        curves = plural(len(summary), "curve")
+        head = f"<Selective: {curves} from {size(self.n, self.scores)}; .table, .summary, .targets, .plot()>"
+        if self.target_accuracy:
+            return "\n".join([head, *target_lines(to_polars(self.targets).to_dicts(), self.target_accuracy, keys)])
+        worst = summary.sort("aurc", descending=True, nulls_last=True, maintain_order=True).head(SHOWN)
+        worst = worst.filter(worst["n"] > 0)
+        points = _of_curves(to_polars(self.table), worst, keys)
+        return "\n".join([head, *coverage_lines(points.to_dicts(), worst.to_dicts(), keys, total=len(summary))])
 
     def _repr_html_(self) -> str:
-        return html_table(self.summary, caption=f"Answering where {', '.join(self.scores)} is confident")
+        found = html_table(self.summary, caption=f"Answering where {', '.join(self.scores)} is confident")
+        if not self.target_accuracy:
+            return found
+        caption = f"Thresholds for target accuracies, shown to hold at {100 * self.confidence_level:g}%"
+        return found + html_table(self.targets, caption=caption)
 
 
-def _target_line(targets: Any, target: float) -> str:
-    """Say of one target how much is answered, or in how many segments it is shown to hold."""
-    rows = to_polars(targets).filter(pl.col("target_accuracy") == target)
-    held = rows.filter(pl.col("threshold").is_not_null())
-    if len(rows) != 1:
-        return f"  accuracy {target:g}: a threshold holds in {len(held):,} of {len(rows):,} curves"
-    if held.is_empty():
-        return f"  accuracy {target:g}: no threshold is shown to hold"
-    threshold, coverage = held["threshold"][0], held["coverage"][0]
-    return f"  accuracy {target:g}: from confidence {threshold:.4g} up, {coverage:.1%} of rows"
+def _of_curves(points: pl.DataFrame, curves: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the points of some curves; polars would read some names of keys as patterns, so they get other ones."""
+    if not keys:
+        return points
+    names = {key: f"_cf_{place}" for place, key in enumerate(keys)}
+    few = curves[list(keys)].rename(names)
+    found = points.rename(names).join(few, on=list(names.values()), how="semi", nulls_equal=True, maintain_order="left")
+    return found.rename({name: key for key, name in names.items()})
 
 
 def selective(
@@ -291,6 +304,8 @@ def selective(
     table = _opened(data, roles, notion)
     found = selective_tables(table, asked, engine=engine)
     warn_empty_categories(table, found.groups)
+    models = found.groups.keys.get_column("_cf_model").to_list() if roles.several else None
+    n, n_missing, n_invalid = counted_once(models, found.groups.n, found.groups.n_missing, found.groups.n_invalid)
     return Selective(
         table=found.curves,
         summary=found.summary,
@@ -298,9 +313,9 @@ def selective(
         by=roles.by,
         scores=roles.scores,
         label=label,
-        n=int(found.groups.n.sum()),
-        n_missing=int(found.groups.n_missing.sum()),
-        n_invalid=int(found.groups.n_invalid.sum()),
+        n=n,
+        n_missing=n_missing,
+        n_invalid=n_invalid,
         target_accuracy=asked.targets,
         confidence_level=confidence_level,
         confident_at=asked.confident_at,
@@ -326,7 +341,7 @@ def _targets(given: Any) -> tuple[float, ...]:
     """Return target accuracies, or raise."""
     if given is None:
         return ()
-    targets = list(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else [given]
+    targets = numbers_in(given)
     for target in targets:
         if not (is_real(target) and 0.0 < target < 1.0):
             hint = f" For {target:g} percent pass {target / 100:g}." if is_real(target) and 1.0 < target < 100.0 else ""

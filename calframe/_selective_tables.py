@@ -79,7 +79,7 @@ def selective_tables(table: Table, asked: Asked, *, engine: Any) -> Tables:
     for segments, sample in _samples(table, rows, groups, asked):
         for name, found in sample.values(asked).items():
             values[name][segments] = found
-        chosen.put(segments, sample, asked, frequency=_counts_rows(table))
+        chosen.put(segments, sample, asked, frequency=table.roles.counts_rows)
         parts.append(sample.points(segments, asked))
     segment, curves = _joined(parts, weighted=table.weighted)
     note: Column = _notes(groups, values, asked)
@@ -252,11 +252,6 @@ def _notes(groups: Groups, values: dict[str, Floats], asked: Asked) -> list[str 
         ]
         said.append("; ".join(parts) or None)
     return said
-
-
-def _counts_rows(table: Table) -> bool:
-    """Tell whether weights are numbers of rows."""
-    return table.weighted and table.roles.weight_kind == "frequency"
 
 
 def _whole(values: Floats) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from itertools import product
@@ -12,29 +12,33 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._cells import Groups, cells_plan, read_groups
+from calframe._closing import Column, closed_frame, count_columns
 from calframe._hypotheses import Plan, check_plan
-from calframe._kernels._binned import segment_sum
+from calframe._kernels._binned import segment_sum, spread
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
 from calframe._nulls import BIN_TERMS, by_bins
 from calframe._reading import by_width, read_clusters, read_matrix, read_rows, read_tallies
 from calframe._registry import Cells, Scored
+from calframe._results import flagged
 from calframe._table import Table
 from calframe._testing._clusters import Clustered, clustered, clustered_sum
-from calframe._testing._draws import Drawing, Statistic
+from calframe._testing._draws import Drawing, equal_weights, unweighted
 from calframe._testing._found import Found
 from calframe._testing._groups import Groups as TestGroups
 from calframe._testing._groups import hosmer_lemeshow
 from calframe._testing._kernel import kernel
+from calframe._testing._largest import adjusted_by_largest
 from calframe._testing._multinomial import multinomial_hosmer_lemeshow
-from calframe._testing._regressions import HYPOTHESES, cox, likelihood_ratios
+from calframe._testing._regressions import HYPOTHESES, clustered_cox, cox
 from calframe._testing._sums import Factor, brier_factor, gap, gap_factor, spiegelhalter, sum_ratio
 from calframe._testing._walk import kolmogorov_smirnov, kuiper, largest_ratio, range_ratio
 from calframe._typing import Floats, Ints
 
 Read: TypeAlias = Literal["bins", "scores", "logits", "vectors"]
 Results: TypeAlias = dict[tuple[str, str], Found]
+Judged: TypeAlias = dict[tuple[str, str], tuple[Floats, Found]]
 
 CALIBRATED = "calibrated"
 _NO_ROWS = "no usable rows"
@@ -50,7 +54,7 @@ def found_by(table: Table, plan: Plan, *, engine: Any) -> tuple[Groups, Results]
 def _clustered(table: Table, rows: nw.LazyFrame[Any], plan: Plan) -> tuple[Groups, Results]:
     groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
     gathered = _Gathered(segments=len(groups))
-    drawings = {method: plan.drawing(method) for method in plan.methods}
+    drawings = {method: plan.drawing(method, segments=len(groups)) for method in plan.methods}
     for narrow, some in by_width(table, rows):
         segments, clusters = read_clusters(table, some, groups)
         here = plan.of_width(narrow=narrow)
@@ -66,9 +70,9 @@ def _independent(table: Table, rows: nw.LazyFrame[Any], plan: Plan) -> tuple[Gro
     terms = () if fixed is None else BIN_TERMS
     groups = read_groups(table, table.collect(cells_plan(table, terms, bins=fixed, rows=rows)), terms)
     gathered = _Gathered(segments=len(groups))
-    drawings = {method: plan.drawing(method) for method in plan.methods}
+    drawings = {method: plan.drawing(method, segments=len(groups)) for method in plan.methods}
     if fixed is not None:
-        _of_bins(gathered, groups, plan, drawings["resampling"])
+        _of_bins(gathered, groups, plan, drawings["resampling"], counts=_is_counted(table))
     for is_logit, (narrow, some) in product((False, True), by_width(table, rows)):
         methods = [method for method in plan.methods if reads[method] == ("logits" if is_logit else "scores")]
         here = plan.of_width(narrow=narrow)
@@ -98,7 +102,8 @@ def _reads(method: str, plan: Plan, table: Table) -> Read:
         return "scores"
     if plan.metric.reads == "vectors":
         return "vectors"
-    if plan.choice.fixed is not None and by_bins(plan.metric):
+    weighted = table.weighted and not table.roles.counts_rows
+    if plan.choice.fixed is not None and by_bins(plan.metric, weighted=weighted):
         return "bins"
     return "logits" if plan.metric.reads == "ranks" and table.has_logits else "scores"
 
@@ -154,24 +159,41 @@ class _Gathered:
         return replace(whole, draws=kept)
 
 
-def _of_bins(gathered: _Gathered, groups: Groups, plan: Plan, drawing: Drawing) -> None:
+def _of_bins(gathered: _Gathered, groups: Groups, plan: Plan, drawing: Drawing, *, counts: bool) -> None:
     weight = groups.cells.sums["w"]
     used = np.flatnonzero(segment_sum(weight, groups.cells.starts) > 0.0)
     keep = weight > 0.0
     if len(used):
         before = np.concatenate([[0], np.cumsum(keep)])
         sums = {name: values[keep] for name, values in groups.cells.sums.items()}
-        cells = Cells(starts=before[groups.cells.starts[used]], sums=sums)
+        starts = before[groups.cells.starts[used]]
+        cells = Cells(starts=starts, sums=sums if counts else _unweighted(sums, starts))
         gathered.put("resampling", used, {CALIBRATED: plan.null("resampling", drawing).of_bins(cells)})
 
 
+def _unweighted(sums: Mapping[str, Floats], starts: Ints) -> Mapping[str, Floats]:
+    """Return sums over bins without weights in the segments whose rows all weigh the same."""
+    rows, weight, squared = (segment_sum(sums[name], starts) for name in ("n", "w", "w2"))
+    alike = equal_weights(rows, weight, squared)
+    if not alike.any() or np.array_equal(rows, weight):
+        return sums
+    each = spread(np.where(alike, weight / rows, 1.0), starts, len(sums["n"]))
+    here = spread(alike, starts, len(sums["n"]))
+    powers = {"w": 1, "wp": 1, "wy": 1, "variance": 1, "w2": 2, "w2_variance": 2}
+    plain = {name: sums[name] / each**power for name, power in powers.items()}
+    whole = {name: np.where(here, np.rint(plain[name]), plain[name]) for name in ("w", "wy", "w2")}
+    return {**sums, **plain, **whole}
+
+
 def _counted(table: Table, tally: Tally) -> Tally:
-    """Return a tally whose rows are counted as often as their weights say, where these are numbers of rows."""
-    return replace(tally, rows=tally.weight) if _is_counted(table) else tally
+    """Return a tally whose rows are counted as often as weights say; equal weights that are importances say nothing."""
+    if not table.weighted:
+        return tally
+    return replace(tally, rows=tally.weight) if _is_counted(table) else unweighted(tally)
 
 
 def _is_counted(table: Table) -> bool:
-    return table.weighted and table.roles.weight_kind == "frequency"
+    return table.roles.counts_rows
 
 
 def _each(vectors: Vectors) -> Vectors:
@@ -198,7 +220,7 @@ def _of_tally(method: str, tally: Tally, plan: Plan, drawing: Drawing, *, is_log
     if method in _PLAIN:
         return {CALIBRATED: _PLAIN[method](tally, drawing)}
     null = plan.null(method, drawing)
-    if by_bins(null.metric):
+    if by_bins(null.metric, weighted=not np.array_equal(tally.weight, tally.squared)):
         return {CALIBRATED: null.of_bins(_mass_cells(tally, plan.choice.quantiles))}
     return {CALIBRATED: null.of_tally(tally, plan.bins_of, is_logit=is_logit)}
 
@@ -219,10 +241,7 @@ def _of_clusters(method: str, rows: Clustered, plan: Plan, drawing: Drawing) -> 
         ratio = range_ratio if method == "ecce" else largest_ratio
         return {CALIBRATED: clustered(rows, ratio, side="greater", drawing=drawing)}
     if method == "cox":
-        return {
-            name: clustered(rows, _ratio_at(place, plan.options.floor), side="greater", drawing=drawing)
-            for place, name in enumerate(HYPOTHESES)
-        }
+        return clustered_cox(rows, drawing, floor=plan.options.floor)
     if method == "hosmer_lemeshow":
         found = clustered(rows, lambda tally: _group_sums(tally, plan).statistic(), side="greater", drawing=drawing)
         return {CALIBRATED: replace(found, groups=_group_sums(rows.tally, plan).counts().astype(np.float64))}
@@ -231,13 +250,6 @@ def _of_clusters(method: str, rows: Clustered, plan: Plan, drawing: Drawing) -> 
 
 def _group_sums(tally: Tally, plan: Plan) -> TestGroups:
     return TestGroups.of(tally, plan.groups_of(tally))
-
-
-def _ratio_at(place: int, floor: float) -> Statistic:
-    def ratio(tally: Tally) -> Floats:
-        return np.asarray(likelihood_ratios(tally, floor)[place], dtype=np.float64)
-
-    return ratio
 
 
 _SUMS: Mapping[str, Factor] = {"spiegelhalter": brier_factor, "gap": gap_factor}
@@ -255,3 +267,48 @@ def _of_vectors(method: str, sample: Scored, plan: Plan, drawing: Drawing) -> di
         count = plan.groups.quantiles or 10
         return {CALIBRATED: multinomial_hosmer_lemeshow(sample.vectors, count=count, df=plan.df, drawing=drawing)}
     return {CALIBRATED: plan.null(method, drawing).of_vectors(sample)}
+
+
+def judged(found: Results, plan: Plan) -> tuple[Judged, tuple[str, ...]]:
+    """Return each test with its adjusted p-values, and what is to be said of all together."""
+    out: Judged = {}
+    notes: dict[str, None] = {}
+    for (method, hypothesis), one in found.items():
+        if plan.correction == "max":
+            values, noted = adjusted_by_largest(one, side=plan.side_of(method)), one
+        else:
+            values, noted = one.adjusted(plan.correction, plan.alpha)
+        said = noted.beyond_reach(plan.correction, plan.alpha, draws=plan.n_resamples)
+        notes |= {} if said is None else {said[1]: None}
+        out[method, hypothesis] = values, noted if said is None else noted.undecided(*said)
+    return out, tuple(notes)
+
+
+def table_of(table: Table, groups: Groups, judgements: Judged, alpha: float) -> Any:
+    """Return one row per segment, method and hypothesis, in the user's library."""
+    found = {name: one for name, (_, one) in judgements.items()}
+    several = len(found)
+    segment = np.repeat(np.arange(len(groups)), several)
+    names = list(found) * len(groups)
+
+    def woven(values: Sequence[Any]) -> Any:
+        return np.column_stack([np.asarray(one) for one in values]).ravel()
+
+    adjusted_values = woven([values for values, _ in judgements.values()])
+    columns: dict[str, Column] = {
+        "method": [name for name, _ in names],
+        "hypothesis": [hypothesis for _, hypothesis in names],
+        **{name: np.asarray(counts)[segment] for name, counts in count_columns(table, groups).items()},
+        "n_groups": woven([one.groups for one in found.values()]),
+        "statistic": woven([one.statistic for one in found.values()]),
+        "df": woven([one.df for one in found.values()]),
+        "pvalue": woven([one.pvalue for one in found.values()]),
+        "pvalue_se": woven([one.pvalue_se for one in found.values()]),
+        "law": list(woven([one.law for one in found.values()])),
+        "pvalue_adjusted": adjusted_values,
+        "note": list(woven([one.note for one in found.values()])),
+    }
+    frame = closed_frame(table, groups, columns, segment=segment).to_native()
+    sure = woven([one.decides for one in found.values()])
+    decided = [bool(value <= alpha) if known else None for value, known in zip(adjusted_values, sure, strict=True)]
+    return flagged(frame, "reject", decided, before="note")

@@ -10,7 +10,7 @@ import numpy as np
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._kernels._intervals import rate_interval, sidak_level
-from calframe._options import is_real
+from calframe._options import check_alpha, is_real
 from calframe._testing._tails import binomial_pvalue
 from calframe._typing import Bools, Floats, RateInterval, VerdictName
 
@@ -90,9 +90,7 @@ def check_tolerance(tolerance: float, alpha: float) -> None:
     if not (is_real(tolerance) and 0.0 < tolerance < 1.0):
         msg = f"tolerance is a gap between 0 and 1, for example 0.03 for 3 percentage points; got {tolerance!r}."
         raise ArgumentError(msg)
-    if not (is_real(alpha) and 0.0 < alpha < 0.5):
-        msg = f"alpha must lie between 0 and 0.5, for example 0.05; got {alpha!r}."
-        raise ArgumentError(msg)
+    check_alpha(alpha)
 
 
 def judge(
@@ -103,6 +101,8 @@ def judge(
     rows: Floats,
     tolerance: float,
     alpha: float,
+    size: Floats | None = None,
+    units: Floats | None = None,
     correction: Correction = "holm",
     min_rows: float = MIN_ROWS,
     min_events: float = MIN_EVENTS,
@@ -119,6 +119,10 @@ def judge(
         The gap, either way, that does not matter.
     alpha : float
         Error rate over all segments together.
+    size : ndarray, optional
+        What `min_rows` and the number of comparisons go by, where labels have a say in the effective rows.
+    units : ndarray, optional
+        Clusters of rows that are not independent: so many must hold the fewest events, too.
     correction : str, default "holm"
         How p-values are adjusted.
     min_rows, min_events : float, default 100 and 10
@@ -135,8 +139,9 @@ def judge(
     alpha otherwise: a lean. Anything else is not decided.
     """
     least = min_events - _ROUNDING
-    enough = n >= min_rows - _ROUNDING
-    judged = enough & (n * rate >= least) & (n * (1.0 - rate) >= least)
+    enough = (n if size is None else size) >= min_rows - _ROUNDING
+    surely = n if units is None else np.minimum(n, units)
+    judged = enough & (n >= min_rows - _ROUNDING) & (surely * np.minimum(rate, 1.0 - rate) >= least)
     together = sidak_level(1.0 - alpha, int(enough.sum()))
     low, high = _gap_interval(rate, score, n, 1.0 - alpha, method="wilson")
     sim_low, sim_high = _gap_interval(rate, score, n, together, method="clopper_pearson")

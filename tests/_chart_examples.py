@@ -125,11 +125,12 @@ def histogram_table(*, scale: float = 1.0) -> pl.DataFrame:
 
 def multiples_tables(names: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return bins, overall curve and panels; the last panel has no bins."""
-    bins = [
-        curve_table(prefix=f"{name}: ").with_columns(panel=pl.lit(name), verdict=pl.lit("over")) for name in names[:-1]
+    bins = [curve_table(prefix=f"{name}: ").with_columns(panel=pl.lit(name)) for name in names[:-1]]
+    none = curve_table().with_columns(panel=pl.lit("")).clear()
+    panels = [
+        {"panel": name, "head": name, "size": "3,566 rows", "sign": "▲", "tag": "+7.7 pp", "verdict": "over"}
+        for name in names
     ]
-    none = curve_table().with_columns(panel=pl.lit(""), verdict=pl.lit("few")).clear()
-    panels = [{"panel": name, "head": f"{name} · n 3,566", "tag": "▲ +7.7 pp", "verdict": "over"} for name in names]
     return pl.concat([*bins, none]), curve_table().select("mean_score", "rate"), pl.DataFrame(panels)
 
 
@@ -248,7 +249,7 @@ def size(svg: str) -> tuple[float, float]:
 
 def written(svg: str) -> list[str]:
     """Return the visible texts of a drawing."""
-    return [element.text or "" for element in _parsed(svg).iter(f"{_SVG}text")]
+    return ["".join(element.itertext()) for element in _parsed(svg).iter(f"{_SVG}text")]
 
 
 def spoken(svg: str) -> list[str]:

@@ -125,7 +125,7 @@ def course(
     table = pl.DataFrame(
         [
             {
-                "period": label,
+                "period": f"{1950 + i // 12}-{i % 12 + 1:02}-01",
                 "label": label,
                 "n": 60 if label in few else 1000,
                 "rate": 0.3,
@@ -138,7 +138,7 @@ def course(
                 "state": state,
                 "verdict": "few" if label in few else "unsure",
             }
-            for label, gap, state in periods
+            for i, (label, gap, state) in enumerate(periods)
         ]
     )
     return Course(model=None, every="1mo", zone=None, table=table, undated=undated, since=since)

@@ -6,6 +6,10 @@ after that, one after the other and to be hard, and each run once before rules w
 199 and 146 of 164 were right. Seven answers were changed then, since another is as good: "Sure!" alone was written down
 as no confidence, so were "yes: 60%", "hardly likely", "not confident about this answer at all", "I went from 60% to
 being 90% sure", "very little confidence in this" and "chances are good".
+Three more were changed when the range of two words became their midpoint, as that of two numbers is: "low-medium
+confidence", "Confidence: medium-high" and "Confidence: Medium to High" had been none.
+
+NEGATED was written before negations reached across verbs, from the rule that none may be read as what it denies.
 
 JUDGED was written from the public docstring alone, by somebody who had not seen a rule, and 363 of 383 were read right
 when they were first run. JUDGED_ANEW was written after that, with the rules known, in eight parts, each run once before
@@ -21,6 +25,48 @@ from __future__ import annotations
 
 Statement = tuple[str, float | None]
 Judged = tuple[str, float | tuple[float, float] | None]
+
+NEGATED: list[Statement] = [
+    ("I do not feel sure", 0.4),
+    ("I don't feel confident", 0.2),
+    ("I don't feel very confident about this", 0.2),
+    ("it doesn't seem likely", 0.3),
+    ("does not appear likely", 0.3),
+    ("isn't looking likely", 0.3),
+    ("that doesn't sound likely", 0.3),
+    ("I wouldn't call it likely", 0.3),
+    ("by no means likely", 0.3),
+    ("nowhere near certain", 0.4),
+    ("not even close to certain", 0.4),
+    ("not even slightly sure", 0.05),
+    ("not even remotely likely", 0.05),
+    ("not even somewhat likely", 0.05),
+    ("not sure at all", 0.05),
+    ("not at all certain", 0.05),
+    ("not sure whatsoever", 0.05),
+    ("not confident in the slightest", 0.05),
+    ("nobody is sure", None),
+    ("nothing is certain", None),
+    ("it's not as if I'm certain", None),
+    ("nowhere near 100% sure", None),
+    ("hardly 100% sure", None),
+    ("anything but 100% sure", None),
+    ("not close to 100% sure", None),
+    ("not anywhere near 90% sure", None),
+    ("not Lyon but probably Paris", 0.7),
+    ("I'm sure it's unlikely", None),
+    ("not medium", 0.5),
+    ("neither likely nor unlikely", 0.5),
+    ("low-moderate", 0.35),
+    ("medium to high", 0.65),
+    ("likely to very likely", 0.775),
+    ("somewhere between possible and probable", 0.535),
+    ("Confidence: 92.5", 0.925),
+    ('{"p_true": 0.3}', 0.3),
+    ("from 70% up to 80%", 0.75),
+    ("one-in-three shot", 1 / 3),
+    ("85.%", 0.85),
+]
 
 PERCENT: list[Statement] = [
     ("I am 85% sure", 0.85),
@@ -985,9 +1031,9 @@ FOURTH: list[Statement] = [
     ("I am not confident about this answer at all", 0.2),
     ("I have high confidence in my answer", 0.8),
     ("I have complete confidence", 1.0),
-    ("low-medium confidence", None),
-    ("Confidence: medium-high", None),
-    ("Confidence: Medium to High", None),
+    ("low-medium confidence", 0.35),
+    ("Confidence: medium-high", 0.65),
+    ("Confidence: Medium to High", 0.65),
     ("Confidence: not very high", 0.2),
     ("My certainty is moderate", 0.5),
     ("Probability: low", 0.2),

@@ -137,22 +137,23 @@ APR, OTHER_WAY = ("Apr 2026", -0.0001, "within"), ("Apr 2026", -0.06, "under")
         (
             (JAN, FEB, MAR, APR),
             (
-                "But the gap comes and goes: 2 of 4 judged periods are clearly off this way, Mar 2026 the most (+11.0 "
-                "pp), and the latest, Apr 2026, is within tolerance (−0.01 pp)."
+                "But the gap comes and goes: scores ran clearly too high from Feb 2026 to Mar 2026 (2 of 4 judged "
+                "periods, Mar 2026 the most with +11.0 pp); the latest judged period, Apr 2026, is within tolerance "
+                "(−0.01 pp)."
             ),
         ),
         (
             (FEB, APR),
             (
-                "But the gap has gone: 1 of 2 judged periods is clearly off this way, Feb 2026 (+8.0 pp), and the "
-                "latest, Apr 2026, is within tolerance (−0.01 pp)."
+                "But the gap has gone: scores ran clearly too high in Feb 2026 (1 of 2 judged periods, +8.0 pp); the "
+                "latest judged period, Apr 2026, is within tolerance (−0.01 pp)."
             ),
         ),
         (
             (FEB, MAR, OTHER_WAY),
             (
-                "But the gap has gone: 2 of 3 judged periods are clearly off this way, Mar 2026 the most (+11.0 pp), "
-                "and the latest, Apr 2026, is clearly off the other way (−6.0 pp)."
+                "But the gap has gone: scores ran clearly too high from Feb 2026 to Mar 2026 (2 of 3 judged periods, "
+                "Mar 2026 the most with +11.0 pp); the latest judged period, Apr 2026, is clearly too low (−6.0 pp)."
             ),
         ),
     ],
@@ -394,5 +395,5 @@ def test_names_are_flat_and_cut() -> None:
     name = "Île-de-France\n\t and everything that belongs to it, at length"
     [action] = actions(findings(grouping("area", numbers("over", name=name, gap=0.05))))
     assert action.what == (
-        "Recalibrate area Île-de-France and everything that belon… before its scores are used again."
+        "Recalibrate area Île-de-France and ev…gs to it, at length before its scores are used again."
     )

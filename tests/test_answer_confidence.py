@@ -107,7 +107,7 @@ def test_probabilities_are_refused_or_dropped(make: Maker) -> None:
     message = r"column 'lp' has 0\.9, with 1 row above 0\. Probabilities\? Take their natural logarithm"
     with pytest.raises(ScoreError, match=message):
         rows(answer_confidence(data, column="lp"))
-    with pytest.warns(CalframeWarning, match="1 of 2 rows: 1 log-probability above 0"):
+    with pytest.warns(CalframeWarning, match="1 of 2 rows: 1 with a log-probability above 0"):
         assert found(data, column="lp", invalid="drop") == {"confidence": approx([None, 0.5])}
 
 
@@ -143,7 +143,7 @@ def test_the_most_probable_option(make: Maker) -> None:
 
 def test_the_option_chosen(make: Maker) -> None:
     data = make({**LETTERS, "said": ["B", "C", "D", None]})
-    with pytest.warns(CalframeWarning, match="2 of 4 rows: 2 choice that is no option"):
+    with pytest.warns(CalframeWarning, match="2 of 4 rows: 2 with a choice that is no option"):
         values = found(data, method="choice", options={"A": "A", "B": "B", "C": "C"}, chosen="said")
     assert values == {"confidence": approx([SHARES[0, 1], SHARES[1, 2], None, None])}
 
@@ -151,7 +151,7 @@ def test_the_option_chosen(make: Maker) -> None:
 def test_a_choice_may_stand_in_any_column() -> None:
     data = pl.DataFrame({"A": [HALF], "B": [HALF], "said": pl.Series(["B"], dtype=pl.Categorical)})
     assert found(data, method="choice", options=["A", "B"], chosen="said") == {"confidence": approx([0.5])}
-    with pytest.warns(CalframeWarning, match="1 choice that is no option"):
+    with pytest.warns(CalframeWarning, match="1 with a choice that is no option"):
         assert found(data, method="choice", options=["A", "B"], chosen="A") == {"confidence": [None]}
 
 
@@ -166,13 +166,13 @@ def test_options_in_one_column(make: Maker) -> None:
 
 def test_options_that_cannot_be_weighed() -> None:
     data = pl.DataFrame({"A": [None, math.nan, -math.inf, -1.0, 0.5], "B": [-1.0, -1.0, -math.inf, -math.inf, -1.0]})
-    message = "4 of 5 rows: 2 option without a log-probability, 1 log-probability above 0, 1 every option impossible"
+    message = "4 of 5 rows: 2 with an option without .*, 1 with a log-probability above 0, 1 with every option imposs"
     with pytest.warns(CalframeWarning, match=message):
         values = found(data, method="choice", options=["A", "B"], invalid="drop", each=True)
     assert values["confidence"] == [None, None, None, 1.0, None]
     assert values["confidence_answer"] == [None, None, None, "A", None]
     assert values["confidence_B"] == [None, None, None, 0.0, None]
-    with pytest.raises(ScoreError, match=r"has 0\.5, with 1 row above 0"):
+    with pytest.raises(ScoreError, match=r"option 'A' has 0\.5, with 1 row above 0"):
         answer_confidence(data, method="choice", options=["A", "B"])
 
 
@@ -279,7 +279,7 @@ def test_the_form_in_which_answers_are_compared(text: str, right: str) -> None:
         ({"method": "agreement", "base": 2}, ArgumentError, "base= is for method='sum' or 'mean' or 'first' or"),
         ({"method": "agreement", "smoothing": -1}, ArgumentError, "smoothing must be a number of 0 or more"),
         ({"method": "agreement", "by": "id", "answer": "id"}, ArgumentError, "leave one of them out"),
-        ({"method": "choice"}, ArgumentError, r"options= names two or more options.*got None"),
+        ({"method": "choice"}, ArgumentError, r"options= lists the names of two or more options.*got None"),
         ({"method": "choice", "options": "AB"}, ArgumentError, "got 'AB'"),
         ({"method": "choice", "options": ["A", "B", "A"], "column": "lp"}, ArgumentError, "names 'A' twice"),
         ({"method": "choice", "options": ["A", "B"], "column": None}, ColumnNotFoundError, "'A' for options="),
@@ -298,3 +298,27 @@ def test_what_cannot_be_read(arguments: dict[str, Any], error: type[Exception], 
     for data in (table, table.lazy()):
         with pytest.raises(error, match=match):
             rows(answer_confidence(data, **{"column": "lp", **arguments}))
+
+
+@pytest.mark.parametrize("gap", [None, math.nan, pd.NA])
+def test_cells_of_pandas_are_lists_whatever_is_missing(gap: Any) -> None:
+    # as Parquet gives them back: arrays beside missing rows, in either order
+    for cells in ([np.array([HALF]), gap], [gap, np.array([HALF])], [[HALF], gap]):
+        table = pd.DataFrame({"lp": pd.Series(cells, dtype=object)})
+        assert answer_confidence(table, column="lp")["confidence"].dropna().tolist() == approx([0.5])
+    inner = pd.DataFrame({"lp": pd.Series([[HALF], [HALF, gap]], dtype=object)})
+    with pytest.warns(CalframeWarning, match="1 of 2 rows: 1 null or NaN in the list"):
+        assert answer_confidence(inner, column="lp")["confidence"].dropna().tolist() == approx([0.5])
+    for cell in (np.zeros((2, 2)), np.array(-1.0)):
+        with pytest.raises(ScoreError, match=r"column 'lp' has an array of . dimensions in a cell"):
+            answer_confidence(pd.DataFrame({"lp": pd.Series([cell], dtype=object)}), column="lp")
+
+
+def test_columns_of_lists_are_no_texts() -> None:
+    data = pl.DataFrame({"A": [-1.0], "B": [-2.0], "l": [["a"]], "q": [1]})
+    with pytest.raises(ScoreError, match=r"chosen= takes a column of texts, one a row; column 'l' has type List"):
+        answer_confidence(data, method="choice", options=["A", "B"], chosen="l")
+    with pytest.raises(ScoreError, match=r"column= takes a column of texts"):
+        answer_confidence(data, column="l", method="agreement", by="q")
+    with pytest.raises(ArgumentError, match="each must be True or False; got 'no'"):
+        answer_confidence(data, method="choice", options=["A", "B"], each="no")  # type: ignore[arg-type]

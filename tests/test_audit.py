@@ -338,7 +338,7 @@ def test_results_are_plain_data_that_fit_a_terminal() -> None:
         ({"score": {"a": "p", "b": "y"}}, ArgumentError, "Make a 0/1 column for one class"),
         ({"depth": 0}, ArgumentError, "depth must be a whole number of 1 or more; got 0"),
         ({"min_rows": 4}, ArgumentError, "min_rows must be a whole number of 5 or more; got 4"),
-        ({"numeric_bins": 1}, ArgumentError, "numeric_bins must be a whole number of 2 or more"),
+        ({"numeric_bins": 1}, ArgumentError, "numeric_bins must be a whole number of 2 to 100; got 1"),
         ({"correction": "hoolm"}, ArgumentError, "Did you mean 'holm'"),
         ({"tolerance": 3}, ArgumentError, "tolerance is a gap between 0 and 1"),
         ({"max_segments": 1}, SegmentError, "'g' has 2 distinct values, more than max_segments=1"),

@@ -1,5 +1,6 @@
 """The command line: options that reach the functions, errors that teach, files that keep every digit."""
 
+import datetime as dt
 import json
 from pathlib import Path
 
@@ -257,6 +258,26 @@ def test_markdown_has_one_style_of_numbers(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.splitlines()[2] == "| 2013 | 1200 | 0 | 1481400.0000 | 0.0000 | – |"  # 1200 x 1234.5
 
 
+@pytest.mark.parametrize("command", ["audit", "drift", "test"])
+def test_markdown_has_no_pvalue_of_zero_and_whole_counts(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    days = [dt.date(2024, 1, 1), dt.date(2024, 2, 1)] * 1000
+    table = pl.DataFrame({"y": [0, 1] * 1000, "p": [0.9] * 2000, "seg": [None, None, "a", "b"] * 500, "day": days})
+    table.write_parquet("preds.parquet")
+    asked = ["--time", "day"] if command == "drift" else ["--by", "seg"]
+    asked += ["--method", "hosmer_lemeshow"] if command == "test" else []
+    assert main([command, "preds.parquet", *ROLES, *asked, "--format", "md"]) == 0
+    head, _, *lines = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()]
+    rows = [dict(zip(head, line, strict=True)) for line in lines]
+    for name in head:
+        cells = {row[name] for row in rows} - {"–"}
+        if "pvalue" in name and not name.endswith("_se"):
+            assert "0.0000" not in cells
+        if name in {"psi_empty_bins", "n_groups", "df", "rows_needed"}:
+            assert all(cell.isdigit() for cell in cells)
+        assert "(missing)" not in cells or (command, name) == ("test", "seg")  # elsewhere null is not a segment
+    assert any("&lt; 0.001" in row.values() for row in rows)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -291,12 +312,22 @@ def test_every_option_says_its_meaning_and_default(command: click.Command) -> No
         assert option.help, option.name
         assert option.help.endswith("."), option.name
         known = option.required or option.is_flag or option.show_default or "Default:" in option.help
-        assert known or option.name == "json_output", f"{option.name} does not say its default"
+        assert known or "Needed, unless" in option.help, f"{option.name} does not say its default"
+        told = "Default: none" not in option.help or option.name == "reference_file"  # that there is no second table
+        assert told, f"{option.name} does not say what happens without it"
 
 
-@pytest.mark.parametrize(
-    "command", ["metrics", "curve", "report", "demo", "check", "test", "compare", "audit", "drift"]
-)
+@pytest.mark.parametrize("command", cli.commands.values(), ids=cli.commands)
+def test_no_value_of_an_option_is_dropped(command: click.Command, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [option for option in command.params if isinstance(option, click.Option) and not option.is_flag]
+    for option in options:
+        name = option.opts[-1]
+        said = f"Error: {name} takes one value and is given 2 times; leave one, or run the command once for each.\n"
+        assert main([str(command.name), "preds.csv", name, "1", f"{name}=1"]) == 2
+        assert (said in capsys.readouterr().err) is not option.multiple
+
+
+@pytest.mark.parametrize("command", cli.commands)
 def test_help_fits_a_terminal(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80

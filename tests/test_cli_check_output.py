@@ -34,7 +34,8 @@ def test_a_person_reads_one_line_and_a_table(capsys: pytest.CaptureFixture[str])
     lines = out.splitlines()
     assert lines[0].startswith("▲ Broken: 2 of 7 checks. Worst: max-gap 0.03 at seg=a: +10.0 pp")
     assert max(map(len, lines)) <= 80
-    table = [line.split("  ") for line in lines[lines.index("") + 3 :]]
+    assert " ".join(lines[-2:]).startswith("leans: may lie within the limit or beyond, but that it is 0 is ruled out")
+    table = [line.split("  ") for line in lines[lines.index("") + 3 : -2]]
     assert lines[lines.index("") + 3].endswith("rows  verdict")
     shown = {row[0]: row[-1] for row in table[1:]}
     assert shown == {

@@ -129,7 +129,7 @@ def test_every_curve_has_a_table_that_fits_the_terminal(
     out = printed(capsys, *asked, *([] if method == "isotonic" else ["--bins", "5"]))
     assert max(map(len, out.splitlines())) <= 80
     headings = [line for line in out.splitlines() if line.endswith(", 100 rows")]
-    names = ["b", "x" * 23 + "…", "(missing)"]
+    names = ["b", "x" * 12 + "…" + "x" * 11, "(missing)"]
     assert headings == [f"seg {name}, model {model}, 100 rows" for name in names for model in "pq"]
     assert "▲" in out.split("\n\n")[0]
 

@@ -153,7 +153,7 @@ def test_many_segments_with_one_note_are_a_line(capsys: pytest.CaptureFixture[st
     table.with_columns(long=pl.lit("\x1b[31m" + "x" * 40)).write_parquet("preds.parquet")
     lines = printed(capsys, "preds.parquet", *ROLES, "--by", "seg", "--by", "long", "--pooling", "none")
     said = " ".join(lines)
-    name = "\\x1b[31m" + "x" * 15 + "…"
+    name = "\\x1b[31m" + "x" * 8 + "…" + "x" * 15
     assert "9 segments by seg and long, each fitted by itself (pooling: none); 9 of them take the pooled map." in said
     listed = "; ".join(f"{segment}, {name}" for segment in names[:5])
     assert f"{listed} and 3 more – only one class: takes the pooled map." in said

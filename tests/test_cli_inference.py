@@ -50,8 +50,8 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def same(found: dict, expected: dict) -> None:
     """Assert that two results are the same but for rounding."""
-    assert {**found, "rows": None} == {**expected, "rows": None}
-    assert found["rows"] == [{name: approx(value) for name, value in row.items()} for row in expected["rows"]]
+    assert {**found, "table": None} == {**expected, "table": None}
+    assert found["table"] == [{name: approx(value) for name, value in row.items()} for row in expected["table"]]
 
 
 # test
@@ -133,21 +133,22 @@ def test_classes_are_tested_together(names: list[object], capsys: pytest.Capture
     classes = [part for name, column in zip(names, "abc", strict=True) for part in ("--class", f"{name}=p{column}")]
     found = json.loads(printed(capsys, "test", "preds.csv", "--label", "y", *classes, "--format", "json"))
     score = dict(zip("abc", ["pa", "pb", "pc"], strict=True))
-    same(
-        found["rows"][0] and found,
-        {**calframe.test(pl.DataFrame(HALVES), label="y", score=score).to_dict(), "roles": found["roles"]},
-    )
-    assert found["statistic"] == "classwise_ece"
+    expected = calframe.test(pl.DataFrame(HALVES), label="y", score=score).to_dict()
+    expected["convention"]["classes"] = found["convention"]["classes"]
+    same(found, expected)
+    assert found["convention"]["statistic"] == "classwise_ece"
 
 
 def test_hostile_names_are_text(capsys: pytest.CaptureFixture[str]) -> None:
     names = ["[red]x[/red]", "two\nlines", "\x1b[31m", "", None, "x" * 60]
     table = pl.DataFrame({"y": [0, 1] * 6, "p": [0.5] * 12, "q": [0.4] * 12, "seg": names * 2})
     table.write_parquet("preds.parquet")
-    expected = {"[red]x[/red]", "two\\nlines", "\\x1b[31m", "(empty)", "(missing)", "x" * 15 + "…"}
+    expected = {"[red]x[/red]", "two\\nlines", "\\x1b[31m", "(empty)", "(missing)"}
     for command, roles in (("test", ROLES), ("compare", [*TWO, "--metric", "brier"])):
         lines = printed(capsys, command, "preds.parquet", *roles, "--by", "seg").splitlines()
-        assert {line.split("  ")[0] for line in lines[1:7]} == expected
+        cut = {name for line in lines[1:7] if "…" in (name := line.split("  ")[0])}
+        assert {line.split("  ")[0] for line in lines[1:7]} - cut == expected
+        assert [set(name) for name in cut] == [{"x", "…"}]  # as much of the longest as there is room for
 
 
 # compare
@@ -192,15 +193,27 @@ def test_the_table_of_a_comparison(capsys: pytest.CaptureFixture[str]) -> None:
     table = pl.DataFrame({"y": [1] * 400, "p": [0.5] * 400, "q": [0.9, 0.1] * 200, "seg": ["a", "b"] * 200})
     pl.concat([table, table.head(1).with_columns(q=None)]).write_csv("preds.csv")
     lines = printed(capsys, "compare", "preds.csv", *TWO, "--by", "seg", "--metric", "brier").splitlines()
-    assert lines[0].split() == ["seg", "metric", "difference", "interval", "adj.", "p", "better"]
-    assert [line.split()[0:3] + line.split()[-1:] for line in lines[1:3]] == [
-        ["a", "brier", "−0.2400", "q"],
-        ["b", "brier", "0.5600", "p"],
+    assert lines[0].split() == ["seg", "metric", "good", "p", "q", "difference", "interval", "adj.", "p", "better"]
+    assert [line.split()[0:6] + line.split()[-1:] for line in lines[1:3]] == [
+        ["a", "brier", "lower", "0.2500", "0.0100", "−0.2400", "q"],
+        ["b", "brier", "lower", "0.2500", "0.8100", "0.5600", "p"],
     ]
-    assert max(map(len, lines)) <= 80
     said = " ".join(lines)
     assert "difference: q minus p, on 400 rows that have both" in said
     assert "Rows left out: 1 with something missing." in said
+
+
+def test_models_of_long_names_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"probability_from_the_large_model_v{i}" for i in (1, 2)]
+    many().rename(dict(zip("pq", names, strict=True))).write_parquet("preds.parquet")
+    scores = [part for name in names for part in ("--score", name)]
+    asked = ["compare", "preds.parquet", "--label", "y", *scores, "--metric", "brier", "--metric", "gap"]
+    lines = printed(capsys, *asked).splitlines()
+    first, second = (next(word for word in lines[0].split() if word.endswith(end)) for end in ("v1", "v2"))
+    assert [line.split()[1] for line in lines[1:3]] == ["lower", "0"]
+    assert lines[1].split()[-1] == second != first  # p says too much, q is right
+    assert main([*asked, "-o", "out.svg"]) == 0
+    assert f"{names[1][-8:]} better" in Path("out.svg").read_text(encoding="utf-8")
 
 
 # both
@@ -217,7 +230,7 @@ def test_results_are_written_as_they_are_printed(
     assert out == ""
     assert err.startswith(f"Wrote out.{suffix} (")
     assert {path.name for path in Path().iterdir()} == {f"out.{suffix}", "preds.csv"}
-    rows = json.loads(printed(capsys, command, "preds.csv", *roles, "--format", "json"))["rows"]
+    rows = json.loads(printed(capsys, command, "preds.csv", *roles, "--format", "json"))["table"]
     if suffix == "parquet":
         assert pl.read_parquet("out.parquet").to_dicts() == [
             {name: approx(x) for name, x in row.items()} for row in rows
@@ -244,9 +257,9 @@ def test_standard_input_is_read(
         (["test", *ROLES, *CLASSES], "leave one of them out"),
         (["test", *ROLES, "--method", "hl"], "'hl' is not one of 'resampling', 'spiegelhalter'"),
         (["test", *ROLES, "--statistic", "sharpness"], "--statistic sharpness does not depend on the labels"),
-        (["test", *ROLES, "--statistic", "brie"], "brie"),
+        (["test", *ROLES, "--statistic", "eec"], "--statistic eec is not known; near it are 'ece'"),
         (["test", *ROLES, "--correction", "max", "--method", "cox"], "--correction max"),
-        (["test", *ROLES, "--alpha", "5"], "alpha must lie between 0 and 1"),
+        (["test", *ROLES, "--alpha", "5"], "alpha must lie between 1e-09 and 0.5"),
         (["test", *ROLES, "--resamples", "5"], "5 is not in the range 20<=x<=1000000"),
         (["test", *ROLES, "--bins", "many"], "'many' is neither a whole number nor `auto` nor edges with commas"),
         (["test", *ROLES, "--cluster", "nope"], "no column 'nope' for --cluster"),
@@ -264,7 +277,7 @@ def test_standard_input_is_read(
         (["compare", *ROLES, "--score", "w", "--metric", "brie"], "--metric brie is not known. Did you mean 'brier'?"),
         (["compare", *ROLES, "--score", "w", "--confidence-level", "95"], "confidence-level must lie between 0 and 1"),
         (["compare", *ROLES, "--score", "w", "--cluster", "nope"], "no column 'nope' for --cluster"),
-        (["compare", *ROLES, "--score", "w", "-o", "out.html"], "it must be one of .csv .parquet .json .md"),
+        (["compare", *ROLES, "--score", "w", "-o", "out.xls"], "it must be one of .csv .parquet .json .md"),
     ],
 )
 def test_what_cannot_run_says_why(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -289,6 +302,8 @@ def test_draws_tell_a_person_how_far_they_are(
     many().write_parquet("preds.parquet")
     assert main(["test", "preds.parquet", *ROLES, "--statistic", "ici", "--resamples", "200"]) == 0
     assert "Testing: 100%" in capsys.readouterr().err
+    assert main(["compare", "preds.parquet", *TWO, "--metric", "ici", "--resamples", "200"]) == 0
+    assert "Comparing: 100%" in capsys.readouterr().err
 
 
 def test_nobody_is_told_where_nobody_watches() -> None:

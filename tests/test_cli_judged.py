@@ -73,6 +73,7 @@ def same(found: object, expected: object) -> None:
         (["--tolerance", "0.2", "--alpha", "0.2"], {"tolerance": 0.2, "alpha": 0.2}),
         (["--correction", "none", "--min-rows", "900"], {"correction": "none", "min_rows": 900}),
         (["--no-ecce"], {"ecce": False}),
+        (["--cluster", "age"], {"cluster": "age"}),
         (["--seed", "3", "--resamples", "40"], {"rng": 3, "n_resamples": 40}),
         (["--weight", "w", "--weight-kind", "frequency"], {"weight": "w", "weight_kind": "frequency"}),
     ],
@@ -108,6 +109,23 @@ def test_the_segments_of_an_audit_worst_first(capsys: pytest.CaptureFixture[str]
     ]
     assert "Largest difference of gaps by seg: 20.0 pp" in " ".join(lines)
     assert "tolerance 3.0 pp" in " ".join(lines)
+
+
+def test_the_reference_is_compared_with_in_a_table_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    rows(a=RIGHT, b=OVER, e=FEW).write_csv("preds.csv")
+    asked = ["audit", "preds.csv", *ROLES, "--by", "seg"]
+    plain = printed(capsys, *asked)
+    assert "Compared with" not in plain
+    verdicts, compared, _ = printed(capsys, *asked, "--reference", "seg=a").split("\n\n")[1:]
+    assert verdicts in plain  # they stay against the label
+    assert max(map(len, compared.splitlines())) <= 80
+    assert compared.startswith("Compared with seg=a: ")
+    shown = {line.split("  ")[0]: line.split() for line in compared.splitlines() if line.startswith("seg=")}
+    # gaps of 10 and 0 points; all rows of the reference are its own, and too few rows are not told
+    assert shown["seg=b"][1] == "+10.0"
+    assert shown["seg=b"][-2:] == ["<", "0.001"]
+    assert float(shown["seg=b"][2]) < 10 < float(shown["seg=b"][4])
+    assert shown["seg=a"][1:] == shown["seg=e"][1:] == ["–", "–", "–"]
 
 
 @pytest.mark.parametrize(("counts", "word"), [({"a": RIGHT}, "● Within tolerance: "), ({"a": UNSURE}, "○ Undecided: ")])
@@ -187,13 +205,13 @@ def test_the_periods_of_a_series(capsys: pytest.CaptureFixture[str]) -> None:
         capsys, "drift", "preds.csv", *ROLES, "--time", "day", "--reference", "2024-01-01..2024-02-01"
     ).splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].startswith("Since Mar 2024 scores run 10.0 points too high")
+    assert lines[0].startswith("Since Mar 2024 scores run 10.0 pp too high")
     start = next(place for place, line in enumerate(lines) if line.startswith("period"))
     shown = [[cell.strip() for cell in line.split("  ") if cell] for line in lines[start + 1 : start + 4]]
     assert [[row[0], row[1], row[2], row[3], *row[5:]] for row in shown] == [
-        ["Jan 2024", "10,000", "0.5000", "0.0", "–", "–", "●"],
-        ["Feb 2024", "10,000", "0.5000", "0.0", "–", "–", "●"],
-        ["Mar 2024", "10,000", "0.4000", "+10.0", "< 0.001", "0.000", "▲"],
+        ["Jan 2024", "10,000", "50.0%", "0.0", "–", "–", "● within"],
+        ["Feb 2024", "10,000", "50.0%", "0.0", "–", "–", "● within"],
+        ["Mar 2024", "10,000", "40.0%", "+10.0", "< 0.001", "0.000", "▲ over"],
     ]
     assert lines[start + 4] == "monitor: alarm since 2024-03-10"
     assert "p adjusted and PSI compare with Jan 2024 to Feb 2024" in " ".join(lines)
@@ -322,6 +340,8 @@ def test_hostile_names_are_text(capsys: pytest.CaptureFixture[str]) -> None:
             "reference value 'z' does not occur in column 'seg'",
         ),
         (["audit", *ROLES, "--by", "seg", "--max-segments", "1"], "--max-segments 1"),
+        (["audit", *ROLES, "--by", "seg", "--no-ecce", "--seed", "3"], "--seed does nothing without the look along"),
+        (["audit", *ROLES, "--by", "seg", "--cluster", "t", "--resamples", "50"], "--resamples does nothing without"),
         (["audit", *ROLES, "--by", "seg", "--depth", "0"], "0 is not in the range x>=1"),
         (["audit", *ROLES, "--by", "seg", "--min-rows", "2"], "2 is not in the range x>=5"),
         (["audit", *ROLES, "--by", "seg", "--tolerance", "3"], "tolerance is a gap between 0 and 1"),

@@ -13,6 +13,7 @@ import pytest
 import calframe
 from calframe._cli import _terminal as terminal
 from calframe._cli import main
+from calframe._cli._notes import note_lines
 from tests._commands import ASKED, ROLES, ROWS, result, write_csv
 
 
@@ -20,6 +21,9 @@ from tests._commands import ASKED, ROLES, ROWS, result, write_csv
 def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+LONG = ["x" * 100 + "a", "x" * 100 + "b"]  # they differ in their last letter
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -55,14 +59,35 @@ def test_numbers_for_a_program_are_those_asked_for(capsys: pytest.CaptureFixture
 
 
 def test_names_come_out_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    names = ["[red]x[/red]", ":smile:", "two\nlines", "\x1b[31m", "", None, "東" * 30, "x" * 60]
-    pl.DataFrame({"y": [0] * 8, "p": [0.5] * 8, "seg": names}).write_parquet("preds.parquet")
+    names = ["[red]x[/red]", ":smile:", "two\nlines", "\x1b[31m", "", None, "(missing)", "東" * 50, *LONG]
+    pl.DataFrame({"y": [0] * 10, "p": [0.5] * 10, "seg": names}).write_parquet("preds.parquet")
     out = printed(capsys, "preds.parquet", *ROLES, "--by", "seg", "--metric", "rate")
     shown = {re.split(r"  +", line)[0] for line in out.splitlines()[1:]}
-    assert shown == {
-        *("[red]x[/red]", ":smile:", "two\\nlines", "\\x1b[31m", "(empty)", "(missing)"),
-        *("東" * 11 + "…", "x" * 23 + "…"),
+    cut = {name for name in shown if "…" in name}
+    assert {name[-1] for name in cut} == {"a", "b", "東"}
+    assert max(map(len, out.splitlines())) == 80  # what no terminal limits is a page wide
+    assert shown - cut == {
+        *("[red]x[/red]", ":smile:", "two\\nlines", "\\x1b[31m", "(empty)", "(missing)", "(missing) 2")
     }
+
+
+def test_names_share_what_room_there_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pl.DataFrame({"y": [0] * 4, "p": [0.5] * 4, "seg": [*LONG, *LONG], "other": list("uvwx")})
+    table.write_parquet("preds.parquet")
+    asked = ["preds.parquet", *ROLES, "--by", "seg", "--by", "other", "--metric", "rate"]
+    for edge, room in ((200, 101), (80, 62), (40, 24)):  # there are 18 cells beside it, and 24 are the least
+        in_a_terminal(monkeypatch, edge)
+        lines = printed(capsys, *asked).splitlines()
+        names = [line.split()[0] for line in lines if line.startswith("x")]
+        assert len(set(names)) == 2
+        assert {name[-1] for name in names} == {"a", "b"}
+        assert {len(name) for name in names} == {room}
+
+
+def test_a_note_says_its_metric_once() -> None:
+    notes = ["no interval for ece_expected", "no interval for auc: it needs more rows"]
+    table = pl.DataFrame({"metric": ["ece_expected", "auc", "brier"], "note": [*notes, None]})
+    assert note_lines(table, ["metric"]) == "\nece_expected: no interval\nauc: no interval: it needs more rows\n"
 
 
 def in_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
@@ -169,9 +194,9 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 
 
 def test_a_terminal_without_unicode_gets_ascii() -> None:
-    write_csv("y,p,seg\n0,0.5,Zürich\n0,0.5," + "x" * 40 + "\n")
+    write_csv("y,p,seg\n0,0.5,Zürich\n0,0.5," + "x" * 90 + "\n")
     process = run(*("metrics", "preds.csv", *ROLES, "--by", "seg"), PYTHONIOENCODING="ascii")
     out, err = process.communicate()
     assert (process.returncode, err) == (0, b"")
     assert b"Z?rich" in out
-    assert b"x" * 23 + b"~" in out
+    assert b"x~x" in out

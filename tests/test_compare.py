@@ -247,10 +247,15 @@ def test_copies_in_clusters_say_as_much_as_one(metric: str) -> None:
         assert [many["low"], many["high"]] == pytest.approx([alone["low"], alone["high"]], rel=1e-6, abs=2e-3)
 
 
-def test_clusters_may_be_of_any_type_and_rows_without_one_are_missing(make: Maker) -> None:
+def test_clusters_may_be_of_any_type_and_rows_without_one_are_alone(make: Maker) -> None:
     data = make({"y": [0, 1, 0, 1], "a": [0.1, 0.9, 0.3, 0.6], "b": [0.2, 0.7, 0.4, 0.5], "c": ["p", "p", None, "q"]})
     table = rows(compare(data, label="y", score=["a", "b"], metrics="brier", cluster="c").table)
-    assert (table["n"], table["n_missing"]) == ([3], [1])
+    assert (table["n"], table["n_missing"]) == ([4], [0])
+    named = pl.DataFrame({"y": [0, 1, 0, 1], "a": [0.1, 0.9, 0.3, 0.6], "b": [0.2, 0.7, 0.4, 0.5], "c": list("ppxq")})
+    alone = compare(named, label="y", score=["a", "b"], metrics="brier", cluster="c").table
+    assert [table[name][0] for name in ("low", "pvalue")] == pytest.approx(
+        [alone[name][0] for name in ("low", "pvalue")]
+    )
     with pytest.raises(ColumnNotFoundError, match=r"no column 'd' for cluster="):
         compare(data, label="y", score=["a", "b"], metrics="brier", cluster="d")
 
@@ -371,7 +376,8 @@ def test_segments_of_one_class_or_no_row_never_stop_the_run() -> None:
             "g": ["ones", "ones", "ones", "both", "both", "none"],
         }
     )
-    found = compare(table, label="y", score=["a", "b"], by="g", metrics=COMPARED, n_resamples=20).table
+    asked = {"by": "g", "metrics": COMPARED, "n_resamples": 20, "correction": "none"}
+    found = compare(table, label="y", score=["a", "b"], **asked).table
     auc = found.filter(metric="auc")
     assert auc["g"].to_list() == ["both", "none", "ones"]
     assert auc["pvalue"].is_null().to_list() == [False, True, True]
@@ -405,9 +411,11 @@ def test_a_measure_without_an_honest_interval_says_so() -> None:
 
 def test_the_same_seed_gives_the_same_result_and_another_one_another() -> None:
     table = drawn(150, seed=18)
-    found = [one(table, "ece", rng=seed, n_resamples=200) for seed in (1, 1, 2)]
+    found = [one(table, "ece", rng=seed, n_resamples=200) for seed in (1, 1, 2, 3)]
     assert found[0] == found[1]
-    assert found[0]["pvalue"] != found[2]["pvalue"]
+    assert found[0]["pvalue"] != found[3]["pvalue"]
+    table = table.sample(fraction=1.0, shuffle=True, seed=3)  # nor does the order of rows matter
+    assert one(table, "ece", rng=1, n_resamples=200)["pvalue"] == found[0]["pvalue"]
     assert found[0]["pvalue"] == pytest.approx(found[2]["pvalue"], abs=0.15)
 
 
@@ -435,7 +443,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
         ({"metrics": "skce"}, ArgumentError, r"'skce' is of whole score vectors"),
         ({"metrics": "epistemic_loss"}, ArgumentError, r"needs the true probabilities"),
         ({"correction": "sidak"}, ArgumentError, r"correction"),
-        ({"alpha": 5}, ArgumentError, r"alpha must lie between 0 and 1, for example 0\.05; got 5"),
+        ({"alpha": 5}, ArgumentError, r"alpha must lie between 1e-09 and 0.5, for example 0\.05; got 5"),
         ({"confidence_level": 95}, ArgumentError, r"confidence_level must lie between 0 and 1"),
         ({"n_resamples": 3}, ArgumentError, r"n_resamples must be a whole number from 20"),
         ({"label": "w"}, LabelError, r"'w'"),
@@ -458,7 +466,7 @@ def test_the_result_is_json_ready_and_fits_80_columns() -> None:
     assert isinstance(found, Comparison)
     said = found.to_dict()
     assert (said["schema_version"], said["kind"], said["first"], said["second"]) == (1, "comparison", *scores)
-    assert len(json.loads(json.dumps(said, allow_nan=False))["rows"]) == 8
+    assert len(json.loads(json.dumps(said, allow_nan=False))["table"]) == 8
     assert max(map(len, repr(found).splitlines())) <= 80
     assert "<table>" in found._repr_html_()
     assert found.metrics == PAIRS
@@ -517,3 +525,23 @@ def test_reference_values_of_riskregression(reference_folder: Path) -> None:
         assert 2.0 * stats.norm.sf(abs(row["difference"]) / ours) == pytest.approx(pvalue, rel=1e-7)
         skills = reference_row(reference_folder, entry, "brier_skill")
         assert [skills["first"], skills["second"]] == pytest.approx([skill, second_skill], rel=1e-9)
+
+
+# --- the chart ------------------------------------------------------------------------------------------------------
+
+
+def test_the_chart_of_differences() -> None:
+    table = drawn(400, seed=22).with_columns(g=pl.col("g").cast(pl.String) + "</script>")
+    found = compare(table, label="y", score=["a", "b"], by="g", metrics=["brier", "mce"], n_resamples=50)
+    spec = found.plot().to_dict()
+    assert [panel["layer"][-2]["encoding"]["text"]["value"] for panel in spec["vconcat"]] == [
+        "brier (lower is better)",
+        "mce (lower is better)",
+    ]
+    (name,) = (part["data"]["name"] for part in spec["vconcat"][0]["layer"] if part["mark"]["type"] == "point")
+    dots = spec["datasets"][name]
+    expected = found.table.filter(metric="brier")["difference"].to_list()
+    assert [dot["difference"] for dot in dots] == pytest.approx(expected, rel=1e-5)
+    assert "</script>" not in json.dumps(spec)
+    with pytest.raises(ArgumentError, match="width must be a number of pixels"):
+        found.plot(width=3)

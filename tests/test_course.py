@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import calframe
-from calframe._drifting._course import Course, courses
+from calframe._drifting._course import Course, _moved, courses
 from calframe._drifting._days import read_days
 from calframe._roles import Roles
 from tests._findings import drawn, gathered
@@ -198,6 +198,19 @@ def test_a_segment_that_moved_as_chance_would_have_it_is_not_counted() -> None:
     found = course_of(pl.concat([still, rose]), by="group")
     assert found.since is not None
     assert (found.since.moved, found.since.judged) == (3, 4)
+
+
+def test_of_many_segments_hardly_one_moves_by_chance() -> None:
+    # 200 segments of right scores: by raw p-values below 5 % about five move up, by adjusted ones one in twenty tables.
+    rng = np.random.default_rng(3)
+    table = drawn(rng, rng.uniform(0.2, 0.8, 200 * 600), segments=200, periods=3)
+    days = read_days(
+        table, Roles.from_arguments(label="y", score="p", time="day", by="group"), every="1mo", engine=None
+    )
+    part = (days.periods.index >= 2).astype(np.int64)
+    moved = {name: _moved(days, part, up=True, alpha=0.05, correction=name) for name in ("none", "holm")}
+    assert moved["none"][0] >= 2
+    assert moved["holm"] == (0, 200)
 
 
 def test_every_segment_that_moved_with_the_rest_is_counted() -> None:

@@ -122,12 +122,25 @@ def test_without_a_histogram_the_strip_of_gaps_has_the_axis_of_scores() -> None:
 
 
 @pytest.mark.parametrize("steps", [True, False])
-def test_several_lines_are_lines_alone(*, steps: bool) -> None:
+def test_several_lines_are_lines_with_ribbons_where_they_are_few(*, steps: bool) -> None:
     chart = overlay_lines(overlay_table(["a", "b", "c"]), steps=steps, width=WIDE)
-    assert set(marks(chart)) == {"line"}
+    assert set(marks(chart)) == {"line", "area"}
+    assert set(marks(overlay_lines(overlay_table(list("abcdef")), steps=steps, width=WIDE))) == {"line"}
     corners = [row["at"] for row in rows_with(chart, "curve", "at", "rate") if row["curve"] == "b"]
     expected = [0.05, 0.2, 0.3, 0.45, 0.55, 0.7, 0.8, 0.95] if steps else [0.125, 0.375, 0.625, 0.875]
     assert corners == pytest.approx(expected)
+
+
+def test_a_line_of_few_rows_is_thin_and_faint() -> None:
+    table = overlay_table(["a", "b"]).with_columns(n=pl.when(pl.col("curve") == "b").then(24).otherwise(25))
+    spec = overlay_lines(table, steps=False, width=WIDE).to_dict()  # four points each: 100 and 96 rows
+    looks = {
+        row["curve"]: (part["mark"]["strokeWidth"], part["encoding"]["opacity"]["value"])
+        for part in spec["layer"]
+        if "opacity" in part.get("encoding", {})
+        for row in spec["datasets"][part["data"]["name"]]
+    }
+    assert looks == {"a": (2.25, 1.0), "b": (1.0, 0.35)}
 
 
 def test_eight_lines_have_a_colour_and_the_rest_their_names() -> None:
@@ -189,18 +202,19 @@ def one(**columns: Any) -> pl.DataFrame:
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        # the score 0.125, eight tenths of it, the ends of its step 0.05 and 0.2
-        ("binned", "said 12.5%, happened 10.0% of 1,000 rows"),
-        ("isotonic", "said 5.0% to 20.0%, happened 10.0% of 1,000 rows"),
-        ("kernel", "said 12.5%, happens 10.0% by the curve; 1,000 rows here"),
-        ("loess", "said 12.5%, happens 10.0% by the curve; 1,000 rows here"),
+        # the score 0.125, eight tenths of it, 0.8 and 1.1 times it, two tenths; the ends of its step 0.05 and 0.2
+        ("binned", "said 12.5%, happened 10.0% of 1,000 rows (interval 10.0% to 13.8%), gap +2.5 pp"),
+        ("isotonic", "said 5.0% to 20.0%, happened 10.0% of 1,000 rows (interval 10.0% to 13.8%)"),
+        ("kernel", "said 12.5%, happens 10.0% by the curve (interval 10.0% to 13.8%), gap +2.5 pp; 1,000 rows here"),
+        ("loess", "said 12.5%, happens 10.0% by the curve (interval 10.0% to 13.8%), gap +2.5 pp; 1,000 rows here"),
     ],
 )
 def test_every_point_says_what_it_means(method: str, words: str) -> None:
     rate = 0.8 * pl.col("mean_score")
-    single = reliability_curves(one(rate=rate), keys=[], width=540, method=method)
+    gap = 0.2 * pl.col("mean_score")
+    single = reliability_curves(one(rate=rate, gap=gap), keys=[], width=540, method=method)
     assert spoken(drawing_of(single))[0] == words
-    overlaid = reliability_curves(several().with_columns(rate=rate), keys=["model"], width=540, method=method)
+    overlaid = reliability_curves(several().with_columns(rate=rate, gap=gap), keys=["model"], width=540, method=method)
     assert spoken(drawing_of(overlaid))[0] == f"a: {words}"
     assert len(spoken(drawing_of(overlaid))) == 2 * BINS
 
@@ -212,14 +226,14 @@ def drawing_of(chart: Any) -> str:
 def test_a_step_at_one_score_says_it_once() -> None:
     at = pl.col("mean_score")
     chart = reliability_curves(one(lower=at, upper=at, rate=0.8 * at), keys=[], width=540, method="isotonic")
-    assert spoken(drawing_of(chart))[0] == "said 12.5%, happened 10.0% of 1,000 rows"
+    assert spoken(drawing_of(chart))[0] == "said 12.5%, happened 10.0% of 1,000 rows (interval 10.0% to 13.8%)"
 
 
 def test_small_scores_are_said_with_more_decimals() -> None:
     table = line_table(scale=0.0004).drop("state", "description")
     chart = reliability_curves(table, keys=[], width=540)
     # 0.0004 / 8, and nine tenths of it; the axes end at 0.0004
-    assert spoken(drawing_of(chart))[0] == "said 0.005%, happened 0.0045% of 1,000 rows"
+    assert spoken(drawing_of(chart))[0].startswith("said 0.005%, happened 0.0045% of 1,000 rows (")
 
 
 @pytest.mark.parametrize(
@@ -278,7 +292,7 @@ def test_long_names_are_cut_in_the_legend_and_whole_in_words(method: str) -> Non
     table = pl.concat([one(model=pl.lit(name)) for name in names])
     svg = drawing_of(reliability_curves(table, keys=["model"], width=540, method=method))
     shown = [text for text in written(svg) if text.startswith(("x", "y", "b"))]
-    assert [re.sub("[🙂y]+", "-", text) for text in shown] == ["x-…", "x-… (2)", "-…", "b"]
+    assert [re.sub("[🙂y]+", "-", text) for text in shown] == ["x-…-", "x-…-!", "-…-", "b"]
     assert {text.split(": ")[0] for text in spoken(svg)} == set(names)
 
 

@@ -24,6 +24,7 @@ from calframe._testing._distances import (
     bin_weights,
     kolmogorov_smirnov,
     smirnov_pvalue,
+    stability_expected,
     stability_index,
     stability_pvalue,
     wasserstein,
@@ -106,6 +107,45 @@ def test_bins_are_whole_scores_of_the_reference_and_open_at_the_ends() -> None:
     pairs = Pairs.of_tallies(tally_of([[0.0, 0.39, 0.4, 0.41, 0.5, 1.0]]), tally, np.array([0]))
     assert bin_weights(tally, frozen, 2).tolist() == [[3.0, 3.0]]
     assert pairs.bins(frozen).tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_chance_alone_makes_a_stability_index() -> None:
+    # (10 - 1)(1/50 + 1/100) = 0.27 (Yurdakul and Naranjo); of weights 1 to 3, 108^2/252 rows are worth 46.3
+    table = pl.DataFrame({"y": [0, 1] * 75, "p": np.linspace(0.01, 0.99, 150), "t": [0] * 100 + [1] * 50})
+    table = table.with_columns(t=pl.date(2024, pl.col("t") + 1, 1), w=pl.Series([1, 3] * 27 + [1] * 96))
+    found = drift(table, label="y", score="p", time="t", reference="first").table.row(1, named=True)
+    assert found["psi_expected"] == pytest.approx(0.27, rel=1e-12)
+    assert found["psi_pvalue"] is None  # 5 rows are expected in a bin
+    assert "fewer than 25 rows expected in a bin" in found["note"]
+    weighted = drift(table, label="y", score="p", time="t", weight="w", reference="first").table.row(1, named=True)
+    rows = (27 * 4 + 46) ** 2 / (27 * 10 + 46)
+    assert weighted["psi_expected"] == pytest.approx(9 * (1 / rows + 1 / 50), rel=1e-12)
+    assert weighted["psi_pvalue"] is None
+
+
+def test_the_p_value_of_the_index_is_that_of_its_law() -> None:
+    table = pl.DataFrame({"p": np.tile(np.linspace(0.05, 0.95, 10), 120)}).with_columns(y=0)
+    now = table.filter(pl.int_range(1200) % 3 > 0, pl.int_range(1200) % 20 != 1)
+    found = drift(now, label="y", score="p", reference=table).table.row(0, named=True)
+    scaled = found["psi"] / (1 / 1200 + 1 / len(now))
+    assert found["psi_pvalue"] == pytest.approx(stats.chi2.sf(scaled, 9), rel=1e-9)
+
+
+@pytest.mark.parametrize("levels", [None, 6])
+def test_the_index_of_one_law_is_seldom_surprising(levels: int | None) -> None:
+    # 300 rows against 600, bins made from the latter; of 1,500 runs 5 % are rejected, give or take 2 standard errors
+    rng, runs = np.random.default_rng(6), 1500
+    sizes = (300, 600)
+    drawn = [rng.random((runs, n)) if levels is None else rng.integers(0, levels, (runs, n)) / levels for n in sizes]
+    tallies = [tally_of(list(sample)) for sample in drawn]
+    bins = quantile_bins(tallies[1].weight, tallies[1].starts, np.full(runs, 10))
+    pairs = Pairs.of_tallies(*tallies, np.arange(runs))
+    weights = bin_weights(tallies[1], bins, 10), bin_weights(tallies[0], pairs.bins(bins), 10)
+    filled = ((weights[0] + weights[1]) > 0).sum(axis=1)
+    found, rows = stability_index(*weights), (np.full(runs, 600.0), np.full(runs, 300.0))
+    assert found.mean() == pytest.approx(stability_expected(*rows, filled).mean(), rel=0.06)
+    rejected = (stability_pvalue(found, *rows, filled) < 0.05).mean()
+    assert abs(rejected - 0.05) <= 2 * math.sqrt(0.05 * 0.95 / runs)
 
 
 # ---------------------------------------------------------------- distribution functions

@@ -34,6 +34,7 @@ from tests._chart_examples import (
     histogram_table,
     multiples_tables,
     rows_with,
+    size,
     spoken,
     time_table,
     walk,
@@ -42,8 +43,32 @@ from tests._chart_examples import (
 
 
 def test_forest_shows_columns_only_where_there_is_room():
-    assert {"said → happened", "verdict", "3,566"} <= set(written(drawn("forest", WIDE)))
-    assert not {"said → happened", "verdict", "3,566"} & set(written(drawn("forest", NARROW)))
+    assert {"said → happened", "verdict", "3,566", "+8.0", "▲", "Over-predicts"} <= set(written(drawn("forest", WIDE)))
+    narrow = set(written(drawn("forest", NARROW)))
+    assert {"3,566", "+8.0", "▲", "West"} <= narrow
+    assert not {"said → happened", "verdict", "Over-predicts"} & narrow
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["forest", "heatmap", "multiples", "overlay", "overlay_lines"])
+def test_long_names_with_the_same_beginning_and_end_stay_apart(name, width):
+    names = tuple(f"Department of Something Quite Long, Office no. {index:02d} (north)" for index in range(8))
+    svg = drawn(name, width, names)
+    assert size(svg)[0] <= width
+    shown = [text for text in written(svg) if re.search(r"\d ?\(north\)", text)]
+    if not name.startswith("overlay"):  # the caller cuts names of curves
+        assert len(set(shown)) == len(shown) == 8
+        assert not set(shown) & set(names)
+    assert all(any(text.startswith(whole) for text in spoken(svg)) for whole in names[:-1])
+
+
+def test_forest_marks_an_interval_of_too_few_rows_that_is_cut():
+    table = forest_table(["a", "b"]).with_columns(
+        verdict=pl.Series(["over", "few"]), high=pl.Series([0.1, 0.99]), sim_low=None, sim_high=None
+    )
+    chart = forest(table, tolerance=0.03, width=WIDE)
+    cuts = [row for row in rows_with(chart, "shape", "at") if "description" not in row]
+    assert [(row["segment"], row["shape"]) for row in cuts] == [("b", "right")]
 
 
 def test_forest_keeps_the_order_of_the_table():
@@ -68,11 +93,11 @@ def test_forest_cuts_an_interval_and_marks_a_dot_beyond_the_axis():
 def test_forest_of_nothing_judged_says_so(width):
     numbers = ("gap", "low", "high", "sim_low", "sim_high")
     table = forest_table(["a", "b", "c"]).with_columns(pl.lit(None, dtype=pl.Float64).alias(name) for name in numbers)
-    table = table.with_columns(verdict=pl.lit("few"), text_verdict=pl.lit("– Too few rows"))
+    table = table.with_columns(verdict=pl.lit("few"), text_gap=pl.lit("–"), text_verdict=pl.lit("– Too few rows"))
     chart = forest(table, tolerance=0.03, width=width)
     assert domains(chart, "x")[0] == (pytest.approx(-4.2, abs=0.1), pytest.approx(4.2, abs=0.1))
     svg = drawing(chart)
-    assert written(svg).count("– Too few rows") == 3
+    assert written(svg).count("Too few rows" if width == WIDE else "– Too few rows") == 3
     assert spoken(svg) == ["a: gap", "b: gap", "c: gap"]
 
 
@@ -94,7 +119,7 @@ def heat_cells(gaps, **columns):
     )
     chart = heatmap(table.with_columns(**columns), segments=["s"], ranges=ranges, width=WIDE)
     found = {row["range"]: row for row in rows_with(chart, "step", "strength")}
-    for row in rows_with(chart, "text"):
+    for row in rows_with(chart, "range", "text"):
         found[row["range"]] |= row
     return [found[bound] for bound in ranges]
 
@@ -105,6 +130,14 @@ def test_heatmap_numbers_and_steps():
     printed = [cell["text"] for cell in cells]
     assert printed == ["0", "0", "+1", "+2", "+3", "+4", "+6", "+7", "−7", "−100"]
     assert [cell["step"] for cell in cells] == ["d3", "d3", "d3", "d4", "d4", "d5", "d5", "d6", "d0", "d0"]
+
+
+def test_heatmap_key_says_where_its_colours_begin_and_follows_the_gaps():
+    # The last of the colours begins beyond three quarters of the gaps: 6 and 24 points.
+    for gaps, key in (([0.01, 0.02, 0.06], "≥ +7"), ([0.08, 0.24, 0.24], "≥ +27")):
+        table = heat_table(["a"], ["0", "1", "2"]).with_columns(gap=pl.Series(gaps), shown=pl.lit(value=True))
+        svg = drawing(heatmap(table, segments=["a"], ranges=["0", "1", "2"], width=NARROW))
+        assert {key, key.replace("≥ +", "≤ −"), "0"} <= set(written(svg))
 
 
 def test_heatmap_gives_equal_numbers_equal_colours():
@@ -171,14 +204,14 @@ def test_multiples_draw_a_panel_without_rows_and_cut_long_heads():
     svg = drawn("multiples", NARROW, names)
     heads = [text for text in written(svg) if "x" in text]
     assert len(heads) == 1
-    assert heads[0].endswith("…")
+    assert heads[0].count("…") == 1
     assert len(spoken(svg)) == BINS  # the second panel has none
 
 
-def test_multiples_grey_what_is_not_judged():
+def test_multiples_colour_bins_by_their_own_state_whatever_the_verdict():
     table, overall, panels = multiples_tables(["West", "Coast"])
-    chart = multiples(table.with_columns(verdict=pl.lit("unsure")), overall, panels, width=WIDE)
-    assert {row["state"] for row in rows_with(chart, "state")} == {"unsure"}
+    chart = multiples(table, overall, panels.with_columns(verdict=pl.lit("unsure")), width=WIDE)
+    assert {row["state"] for row in rows_with(chart, "state")} == {"in", "over", "under"}
 
 
 def test_multiples_label_axes_at_the_left_and_below_only():
@@ -232,11 +265,15 @@ def test_overlay_colours_eight_curves_and_greys_the_rest():
 
 def test_reliability_curves_draws_one_curve_whole_and_several_over_each_other():
     one = curve_table().with_columns(lower=pl.Series([0.0, 0.25, 0.5, 0.75]), n=pl.lit(1000))
-    one = one.with_columns(upper=pl.col("lower") + 0.25, rate=0.8 * pl.col("mean_score")).drop("state", "description")
+    one = one.with_columns(
+        upper=pl.col("lower") + 0.25, rate=0.8 * pl.col("mean_score"), gap=0.2 * pl.col("mean_score")
+    ).drop("state", "description")
     chart = reliability_curves(one, keys=[], width=540)
     assert isinstance(chart, alt.VConcatChart)
     marks = rows_with(chart, "description", "state")
-    assert marks[0]["description"] == "said 12.5%, happened 10.0% of 1,000 rows"  # 0.125 and 0.8 x 0.125
+    assert marks[0]["description"] == (  # 0.125 and 0.8 x 0.125
+        "said 12.5%, happened 10.0% of 1,000 rows (interval 10.0% to 13.8%), gap +2.5 pp"
+    )
     assert {mark["state"] for mark in marks} == {"over"}  # 0.8 p lies below the band from 0.95 p
     several = pl.concat([one.with_columns(a=pl.lit("x"), model=pl.lit(name)) for name in ("p", None)])
     chart = reliability_curves(several, keys=["a", "model"], width=540)

@@ -62,7 +62,7 @@ LIBRARIES = {
     "narwhals": TABLES,
     "pandas": TABLES,
     "polars": TABLES,
-    "altair": {"_charts", "_curve", "_report", "_selective", "_decide", "_drift", "_drifting", "_audit"},
+    "altair": {"_charts", "_curve", "_report", "_selective", "_decide", "_drift", "_drifting", "_audit", "_compare"},
     "vl_convert": {"_report"},
     "jinja2": {"_report"},
     "markupsafe": {"_report"},

@@ -16,7 +16,7 @@ from calframe._nulls import DOWNWARD, UPWARD, Null
 from calframe._registry import Cells, Options
 from calframe._testing._draws import Drawing
 from tests._inference import CLASSES, class_table, drawn, one
-from tests.simulations.sizes import KINDS, METHODS, UNWEIGHTED, lines
+from tests.simulations.sizes import KINDS, UNWEIGHTED, lines
 
 MANY = 2000
 BINARY = [name for name, metric in METRICS.items() if not metric.posterior]
@@ -138,7 +138,7 @@ def test_sides() -> None:
     data = drawn(40)
 
     def side(statistic: str) -> str:
-        return calframe.test(data, label="y", score="p", statistic=statistic, n_resamples=20).alternative
+        return calframe.test(data, label="y", score="p", statistic=statistic, n_resamples=20).convention["alternative"]
 
     assert {side(name) for name in ("ece", "mce", "smece", "mcb", "ecce_r", "ici", "calibration_loss")} == {"greater"}
     assert {side(name) for name in ("auc", "accuracy")} == {"less"}
@@ -173,16 +173,19 @@ def test_an_under_confident_model_has_a_loss_below_its_null_and_is_found(statist
 # --- size and power --------------------------------------------------------------------------------------------------
 
 
+TESTS = ("spiegelhalter", "hosmer_lemeshow", "ecce", "ks", "cox", "gap", "resampling ece", "corp", "kernel")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [50, 200])
 def test_right_scores_are_rejected_at_most_as_often_as_stated(kind: str, n: int) -> None:
     # 5 % and three Monte Carlo errors, for the many lines that are looked at; the full run has 2,000 tables each
-    methods = [one for one in METHODS if kind != "weighted" or one not in UNWEIGHTED]
+    methods = [one for one in TESTS if kind != "weighted" or one not in UNWEIGHTED]
     slow = [method for method in methods if method in ("corp", "kernel")]
     for runs, some in ((400, [method for method in methods if method not in slow]), (150, slow)):
-        for line in lines(kind, "right", n, runs=runs, seed=2, methods=tuple(some)) if some else ():
+        for line in lines(kind, "right", n, runs=runs, seed=2, calls=tuple(some)) if some else ():
             assert line["rejected"] <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / runs), line
-            assert line["undecided"] <= (0.5 if line["method"] == "cox" else 0.0), line
+            assert line["undecided"] <= (0.5 if line["test"] == "cox" else 0.0), line
 
 
 @pytest.mark.parametrize(
@@ -190,8 +193,8 @@ def test_right_scores_are_rejected_at_most_as_often_as_stated(kind: str, n: int)
 )
 def test_wrong_scores_are_found(truth: str, blind: tuple[str, ...]) -> None:
     # with 2,000 rows of Beta(2, 2), 0.5 on the logit is ten standard errors, a slope of 1.5 is eight
-    for line in lines("even", truth, 2000, runs=20, seed=3, methods=METHODS[:-1]):
-        if line["method"] not in blind and line["hypothesis"] not in blind:
+    for line in lines("even", truth, 2000, runs=20, seed=3, calls=TESTS[:-1]):
+        if line["test"] not in blind and line["hypothesis"] not in blind:
             assert line["rejected"] >= 0.95, line
 
 

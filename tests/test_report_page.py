@@ -311,8 +311,8 @@ def test_long_table_of_periods_keeps_the_latest() -> None:
     assert [row[0] for row in table.rows[1:]] == [f"day {i}" for i in range(113, 613)]
     assert table.csv.splitlines()[1:3] == ["… 112 earlier rows,,,,,", 'day 113,"1,000",30.0%,30.0%,0.0 pp,-2.0 to +2.0']
     assert figure.note == (
-        "552 earlier periods are not drawn; the table below holds the latest 500 of all 612, and the report's data all "
-        "of them."
+        "552 earlier periods are not drawn; the numbers behind this chart on screen are those of the latest 500 of all "
+        "612, and the report's data holds all of them."
     )
 
 

@@ -7,11 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
 import pytest
 
+from calframe import audit
 from calframe._report import _actions, _build, _captions, _method, _sentences, _titles
 from calframe._report._findings import Findings
 from calframe._report._result import result
+from tests._findings import cell, findings, grouping
+from tests._findings import numbers as segment
 from tests._report_cases import TABLES, found_in
 
 
@@ -33,7 +37,7 @@ def texts(found: Findings) -> Iterator[str]:
         yield from (tile.name, tile.big, tile.small)
     for action in _actions.actions(found):
         yield from (action.what, action.why)
-    yield _titles.curve_title(found.curve, name="All rows together")
+    yield _titles.curve_title(found.curve, name="All rows together", alpha=found.alpha)
     yield _captions.curve_caption(found)
     yield from (text for pair in _captions.curve_aside(found) for text in pair)
     for one in found.groupings:
@@ -86,6 +90,28 @@ PAGES = ["no score at all", "one row", "all ones", "forty segments, all undecide
 def test_a_page_is_made_of_every_table(case: str | int) -> None:
     page = _build.page(found_in(case), call="calframe.report(data)")
     for figure in page.figures().values():
-        for text in (figure.title, figure.sub, figure.note or "", *(cell for row in figure.table.rows for cell in row)):
+        for text in (figure.title, figure.sub, figure.note or "", *(one for row in figure.table.rows for one in row)):
             assert not UNREADABLE.search(text.replace("–", "")), text
             assert not FORBIDDEN.search(text)
+
+
+def test_a_heatmap_without_a_number_or_of_one_segment_is_left_out() -> None:
+    shown, hidden = ([cell(name, "0–100%", 0.1, n=n) for name in ("West", "East")] for n in (50, 49))
+    both = [segment("over", name=name, gap=0.1) for name in ("West", "East")]
+    for segments, cells, there in ((both, shown, True), (both, hidden, False), (both[:1], shown[:1], False)):
+        page = _build.page(findings(grouping("area", *segments, heat=cells)), call="")
+        assert ("heat-0" in page.figures()) is there
+
+
+def test_an_audit_says_what_its_marks_mean_and_what_it_does_not_draw() -> None:
+    # 24 segments, of which the drawing holds the worst 4; 12 of them wide of the tolerance, 12 right on 5,000 rows
+    names = [f"s{i:02d}" for i in range(24)]
+    label = [int(i < (2500 if name < "s12" else 1500)) for name in names for i in range(5000)]
+    rows = pl.DataFrame({"a": [name for name in names for _ in range(5000)], "y": label}).with_columns(p=0.5)
+    found = audit(rows, label="y", score="p", by="a", ecce=False)
+    caption = " ".join(found.plot(most=4).to_dict()["title"]["text"])
+    assert "Thick line: 95% interval; thin line: the same, widened for 24 comparisons" in caption
+    assert caption.endswith("20 more segments, 12 of them within tolerance, are in .table.")
+    assert "reference group" in " ".join(
+        audit(rows, label="y", score="p", by="a", ecce=False, reference="s00").plot().to_dict()["title"]["text"]
+    )

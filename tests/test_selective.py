@@ -8,10 +8,11 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import vl_convert
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 from sklearn.metrics import accuracy_score
@@ -533,6 +534,7 @@ def test_labels_by_name() -> None:
     st.sampled_from([None, "w"]),
     st.integers(2, 5),
 )
+@settings(deadline=None)  # a busy machine is no fault
 def test_what_holds_for_every_table(values: list[Any], weight: str | None, points: int) -> None:
     frame = pl.DataFrame(values, schema={"y": pl.Int64, "p": pl.Float64, "w": pl.Float64, "g": pl.String}, orient="row")
     arguments: dict[str, Any] = {"label": "y", "score": "p", "by": "g", "weight": weight}
@@ -604,7 +606,7 @@ def test_to_dict_is_json() -> None:
     result = found(drawn(), by="g", score=["p", "q"], target_accuracy=[0.7, 0.99])
     data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert (data["schema_version"], data["kind"]) == (1, "selective")
-    assert (data["label"], data["scores"], data["by"], data["n"]) == ("y", ["p", "q"], ["g"], 1200)
+    assert (data["label"], data["scores"], data["by"], data["n"]) == ("y", ["p", "q"], ["g"], 600)  # the table once
     assert data["convention"]["target_accuracy"] == [0.7, 0.99]
     assert {name: data["convention"][name] for name in ("notion", "confidence_level", "confident_at", "interval")} == {
         "notion": "confidence",
@@ -620,10 +622,38 @@ def test_a_printed_result_says_what_a_target_asks_for() -> None:
     assert repr(found(columns, target_accuracy=[0.9, 0.99])).splitlines() == [
         "<Selective: 1 curve from 100 rows; .table, .summary, .targets, .plot()>",
         "  accuracy 0.9: from confidence 0.95 up, 50.0% of rows",
-        "  accuracy 0.99: no threshold is shown to hold",
+        "  accuracy 0.99: too few rows: it takes 299 rows, all of them right, to show an",
+        "  accuracy of 0.99",
     ]
-    grouped = found({**columns, "g": ["a", "b"] * 50}, by="g", target_accuracy=0.6)
-    assert repr(grouped).splitlines()[1] == "  accuracy 0.6: a threshold holds in 2 of 2 curves"
+    right = {"y": [*[1] * 100, *[1, 0] * 25], "p": [0.9] * 100 + [0.89083] * 50, "g": ["a"] * 100 + ["b"] * 50}
+    assert repr(found(right, by="g", target_accuracy=0.8)).splitlines()[1:] == [
+        "  accuracy 0.8: a threshold holds in 1 of 2 curves",
+        "  b  no threshold is shown to hold",
+        "  a  from confidence 0.9 up, 100.0% of rows",
+    ]
+    # 125 of 150 are right; four figures of the threshold, rounded up
+    assert "from confidence 0.8909 up" in repr(found(right, target_accuracy=0.6))
+
+
+def test_a_printed_result_without_targets_says_what_answering_less_buys() -> None:
+    columns = {"y": [1] * 80 + [0] * 20, "p": [0.95] * 50 + [0.6] * 50, "q": [0.7] * 100}
+    result = found(columns, score=["p", "q"])
+    assert repr(result).splitlines() == [
+        "<Selective: 2 curves from 100 rows, 2 models; .table, .summary, .targets, .plot()>",
+        "  accuracy of the most confident       25%     50%     75%    100%       AURC",
+        "  q                                  80.0%   80.0%   80.0%   80.0%        0.2",  # ties: the rate of errors
+        f"  p                                 100.0%  100.0%   80.0%   80.0%{result.summary['aurc'][0]:>11.4g}",
+    ]
+    assert "accuracy_low" not in result._repr_html_()
+    assert "accuracy_low" in found(columns, target_accuracy=0.6)._repr_html_()
+
+
+def test_targets_may_be_any_numbers_and_names_any_text() -> None:
+    columns = {**drawn(100), "^.*$": ["a", "b"] * 50}
+    for target in (np.array(0.6), np.array([0.6]), pl.Series([0.6]), pd.Series([0.6])):
+        assert found(columns, target_accuracy=target).target_accuracy == (0.6,)
+    result = found(columns, by="^.*$")
+    assert [line.split()[0] for line in repr(result).splitlines()[2:]] in (["a", "b"], ["b", "a"])
 
 
 def test_printed_lines_fit() -> None:
@@ -657,6 +687,7 @@ def test_the_chart_shows_the_curve_and_the_thresholds() -> None:
     chart = found(columns, target_accuracy=[0.9, 0.99]).plot()
     assert [(row["at"], row["value"]) for row in data_of(chart, "line")] == [(0.5, 1.0), (1.0, 0.8)]
     assert [row["target"] for row in data_of(chart, "rule")] == [0.9, 0.99]
+    assert [row["words"] for row in data_of(chart, "text")] == ["90%", "99%", "from 0.95"]
     said = [row["description"] for row in data_of(chart, "point")]
     assert said == [
         "from confidence 0.95 up: answers 50.0% (50 rows), 100.0% right (92.9% to 100.0%)",
@@ -679,14 +710,22 @@ def test_charts_are_drawn(groups: int) -> None:
     assert "var(--cf-" not in svg.replace("var(--cf-ink)", "")
 
 
-def test_of_many_curves_some_are_grey() -> None:
+def test_many_curves_have_a_panel_each() -> None:
     rng = np.random.default_rng(0)
     columns = {"y": rng.integers(0, 2, 700).tolist(), "p": rng.random(700).tolist(), "g": [i % 70 for i in range(700)]}
-    chart = found(columns, by="g").plot()
-    text = json.dumps(chart.to_dict())
-    assert "Largest 8 of 70 curves in colour, 60 in grey" in text
-    assert len({row["name"] for row in data_of(chart, "line") if "name" in row}) == 60
-    assert len({row["curve"] for row in data_of(chart, "line") if "curve" in row}) == 8
+    chart = found(columns, by="g").plot().to_dict()
+    assert [panel["title"]["text"] for panel in chart["concat"]] == [str(i) for i in range(12)]
+    assert "The 12 curves of most rows, of 70." in " ".join(chart["title"]["text"])
+
+
+def test_the_axis_holds_the_interval_and_not_the_first_row() -> None:
+    # the most confident of 200 rows is wrong, all others right: the curve begins at 49 of 50
+    columns = {"y": [0] + [1] * 199, "p": [0.99 - 0.002 * i for i in range(200)]}
+    chart = found(columns).plot().to_dict()
+    low, _ = next(layer["encoding"]["y"]["scale"]["domain"] for layer in chart["layer"])
+    wilson, _ = proportion_confint(49, 50, method="wilson")
+    assert wilson - 0.1 <= low <= wilson
+    assert "from 50 rows on" in " ".join(chart["title"]["text"])
 
 
 def test_a_curve_of_a_single_score_is_a_dot() -> None:

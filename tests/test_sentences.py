@@ -7,6 +7,7 @@ import pytest
 from calframe._report import _sentences as sentences
 from calframe._report._findings import Findings
 from calframe._report._page import Tile
+from calframe._typing import Tone
 from tests._findings import course, findings, grouping, numbers, run
 from tests._segments_by_hand import AVERAGE, COAST, EAST, FINE, ISLANDS, MONTHS, NORTH, OVERALL, RISEN, SOUTH, WEST
 
@@ -320,19 +321,20 @@ def test_fourth_tile_sets_the_latest_period_beside_the_time_before(during: float
 
 
 @pytest.mark.parametrize(
-    ("gap", "state", "big", "small"),
+    ("gap", "state", "big", "small", "tone"),
     [
-        (0.004, "in", "+0.4 pp", "not clearly off zero after correction for 2 looks"),
+        (0.004, "in", "+0.4 pp", "not clearly off zero after correction for 2 looks", "ok"),
+        (0.02, "over", "+2.0 pp", "clearly off zero after correction for 2 looks", "ok"),  # the tolerance is 3 pp
         # Off zero, though not clearly by more than the tolerance: no shift is named.
-        (0.035, "over", "+3.5 pp", "clearly off zero after correction for 2 looks"),
-        (-0.035, "under", "−3.5 pp", "clearly off zero after correction for 2 looks"),
+        (0.035, "over", "+3.5 pp", "clearly off zero after correction for 2 looks", "over"),
+        (-0.035, "under", "−3.5 pp", "clearly off zero after correction for 2 looks", "under"),
     ],
 )
 def test_fourth_tile_sets_the_latest_period_beside_zero_where_no_shift_is_named(
-    gap: float, state: str, big: str, small: str
+    gap: float, state: str, big: str, small: str, tone: Tone
 ) -> None:
     found = findings(course=course(("May 2026", 0.05, "over"), ("Jun 2026", gap, state)))
-    assert sentences.tiles(found)[3] == Tile(name="Latest period, Jun 2026", big=big, small=small, tone="ok")
+    assert sentences.tiles(found)[3] == Tile(name="Latest period, Jun 2026", big=big, small=small, tone=tone)
 
 
 def test_fourth_tile_judges_no_period_with_too_few_rows() -> None:

@@ -60,13 +60,17 @@ def test_heat_title_is_true(found: Findings) -> None:
     for one in found.groupings:
         title = _titles.heat_title(one, alpha=found.alpha)
         shown = one.heat.filter("shown")
-        if widest := re.match(rf"The widest clear gap of \w+ (.+) is at scores of (.+): {NUMBER} pp too (\w+)", title):
+        if widest := re.match(
+            rf"(In bold cells )?\w+ (.+) is furthest off at scores of (.+): {NUMBER} pp too (\w+)", title
+        ):
             assert one.segments["verdict"][0] in {"over", "under"}
-            assert one.segments["segment"][0] == widest[1]
-            mine = shown.filter((pl.col("segment") == widest[1]) & pl.col("clear"))
-            row = mine.row(int(mine["gap"].abs().arg_max() or 0), named=True)
-            assert (row["range"], high(row["gap"])) == (widest[2], widest[4])
-            assert is_size(widest[3], row["gap"])
+            assert one.segments["segment"][0] == widest[2]
+            mine = shown.filter(pl.col("segment") == widest[2])
+            bold = mine.filter(pl.col("clear"))
+            row = bold.row(int(bold["gap"].abs().arg_max() or 0), named=True)
+            assert (row["range"], high(row["gap"])) == (widest[3], widest[5])
+            assert is_size(widest[4], row["gap"])
+            assert bool(widest[1]) is bool((mine["gap"].abs() > abs(row["gap"])).any())
         elif counted := re.match(
             rf"(\d+) of (\d+) cells? stands? out, where chance alone gives (?:(less than one)|about {NUMBER})", title
         ):
@@ -88,22 +92,20 @@ def test_panels_title_is_true(found: Findings) -> None:
                 outside = not row["band_low"] <= row["rate"] <= row["band_high"]
                 out[row["segment"]] = out.get(row["segment"], 0) + outside
         title = _titles.panels_title(one, drawn_names, alpha=found.alpha)
-        if most := re.search(r"no other segment here in (?:more than (\d+)|any)", title):
-            others = [k for name, k in out.items() if name != drawn_names[0]]
-            assert max(others) == int(most[1] or 0) < out[drawn_names[0]]
         if own := re.match(r"\w+ (.+) is outside its band in (\d+) of", title):
-            assert out[own[1]] == int(own[2])
-        if some := re.search(r"(\d+) of (\d+) segments? here ha(?:s|ve) bins outside", title):
-            assert (int(some[1]), int(some[2])) == (sum(k > 0 for k in out.values()), len(out))
+            assert out.pop(own[1]) == int(own[2])
+        if counted := re.search(r"(\d+) (?:other )?segments? here: (\d+) of (\d+) bins? lies? outside", title):
+            bins = one.curves.filter(pl.col("segment").is_in(list(out))).height
+            assert [int(number) for number in counted.groups()] == [len(out), sum(out.values()), bins]
 
 
 def test_curve_title_is_true(found: Findings) -> None:
-    title = _titles.curve_title(found.curve, name="All rows together")
+    title = _titles.curve_title(found.curve, name="All rows together", alpha=found.alpha)
     outside = found.curve.filter(~pl.col("rate").is_between("band_low", "band_high"))
     if counted := re.match(r"All rows together: (\d+) of (\d+) bins? lies? outside the band", title):
         assert (int(counted[1]), int(counted[2])) == (outside.height, found.curve.height)
         assert outside.height > 0
-        furthest = re.search(rf"by {NUMBER} pp,? at scores around (.+)$", title)
+        furthest = re.search(rf"is off by {NUMBER} pp at scores around (.+)$", title)
         assert furthest
         most = outside.row(int(outside["gap"].abs().arg_max() or 0), named=True)
         assert is_size(furthest[1], most["gap"])

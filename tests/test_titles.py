@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 import pytest
 
 from calframe._report import _captions as captions
-from calframe._report import _method as method
 from calframe._report import _titles as titles
 from calframe._segments import Grouping
 from tests._findings import bins, cell, course, findings, grouping, numbers, run
@@ -75,24 +72,22 @@ TWENTY = [cell("Fine", f"{i}–{i + 1}%", 0.01, clear=i < 2) for i in range(20)]
 def test_heat_says_where_the_worst_segment_is_off() -> None:
     heat = [cell("West", "0–40%", 0.031, clear=True), cell("West", "40–100%", 0.12, clear=True)]
     found = titles.heat_title(grouping("area", WEST, FINE, heat=heat), alpha=0.05)
-    assert found == "The widest clear gap of area West is at scores of 40–100%: 12 pp too high"
+    assert found == "area West is furthest off at scores of 40–100%: 12 pp too high"
     heat = [cell("Coast", "0–40%", -0.031, clear=True), cell("Coast", "40–100%", -0.012, clear=True)]
     found = titles.heat_title(grouping("area", COAST, heat=heat), alpha=0.05)
-    assert found == "The widest clear gap of area Coast is at scores of 0–40%: 3 pp too low"
+    assert found == "area Coast is furthest off at scores of 0–40%: 3 pp too low"
 
 
 def test_heat_compares_clear_gaps_alone() -> None:
     heat = [cell("West", "0–40%", 0.05, clear=True), cell("West", "40–100%", 0.15, n=60)]
     found = titles.heat_title(grouping("area", WEST, heat=heat), alpha=0.05)
-    assert found == "The widest clear gap of area West is at scores of 0–40%: 5 pp too high"
+    assert found == "In bold cells area West is furthest off at scores of 0–40%: 5 pp too high"
 
 
 def test_heat_leaves_out_cells_that_show_no_number() -> None:
     heat = [cell("West", "0–40%", 0.05, clear=True), cell("West", "40–100%", 0.4, n=20)]
     found = titles.heat_title(grouping("area", WEST, heat=heat), alpha=0.05)
-    assert found == "The widest clear gap of area West is at scores of 0–40%: 5 pp too high"
-    found = titles.heat_title(grouping("area", WEST, heat=heat[1:]), alpha=0.05)
-    assert found == "No score range has rows enough to show a gap"
+    assert found == "area West is furthest off at scores of 0–40%: 5 pp too high"
 
 
 @pytest.mark.parametrize(
@@ -129,31 +124,40 @@ def test_heat_gives_chance_more_than_nothing(cells: int, chance: str) -> None:
     ("out", "title"),
     [
         (0, "All rows together: all 10 bins lie where right scores would put them"),
-        (1, "All rows together: 1 of 10 bins lies outside the band, by 5 pp, at scores around 5.0%"),
+        (
+            1,
+            (
+                "All rows together: 1 of 10 bins lies outside the band, where chance alone gives about 1; it is off by "
+                "5 pp at scores around 5.0%"
+            ),
+        ),
         (
             4,
             (
-                "All rows together: 4 of 10 bins lie outside the band, at scores from 5.0% to 35.0%, the furthest by 5 "
-                "pp at scores around 5.0%"
+                "All rows together: 4 of 10 bins lie outside the band, where chance alone gives about 1; the furthest "
+                "is off by 5 pp at scores around 5.0%"
             ),
         ),
     ],
 )
 def test_curve_counts_the_bins_outside_the_band(out: int, title: str) -> None:
-    assert titles.curve_title(pl.DataFrame(bins("", out=out, of=10)), name="All rows together") == title
+    assert titles.curve_title(pl.DataFrame(bins("", out=out, of=10)), name="All rows together", alpha=0.05) == title
 
 
 def test_curve_of_no_rows_claims_nothing() -> None:
     empty = pl.DataFrame(bins("", out=0, of=1)).clear()
-    found = titles.curve_title(empty, name="All rows together")
+    found = titles.curve_title(empty, name="All rows together", alpha=0.05)
     assert found == "All rows together: there are none to draw a curve of"
 
 
 def test_curve_speaks_of_one_bin_in_the_singular() -> None:
-    found = titles.curve_title(pl.DataFrame(bins("", out=0, of=1)), name="All rows together")
+    found = titles.curve_title(pl.DataFrame(bins("", out=0, of=1)), name="All rows together", alpha=0.05)
     assert found == "All rows together: the one bin lies where right scores would put it"
-    found = titles.curve_title(pl.DataFrame(bins("", out=1, of=1)), name="All rows together")
-    assert found == "All rows together: 1 of 1 bin lies outside the band, by 5 pp, at scores around 50.0%"
+    found = titles.curve_title(pl.DataFrame(bins("", out=1, of=1)), name="All rows together", alpha=0.05)
+    assert found == (
+        "All rows together: 1 of 1 bin lies outside the band, where chance alone gives less than one; it is off by 5 "
+        "pp at scores around 50.0%"
+    )
 
 
 # Small multiples
@@ -169,33 +173,39 @@ def panels(*out: int, worst: dict[str, object] = WEST) -> Grouping:
 @pytest.mark.parametrize(
     ("out", "title"),
     [
-        ((11, 1, 0, 2), "area West is outside its band in 11 of 15 bins; no other segment here in more than 2"),
-        ((2, 2, 0, 1), "area West is outside its band in 2 of 15 bins; 3 of 4 segments here have bins outside"),
-        ((3,), "area West is outside its band in 3 of 15 bins"),
-        ((2, 1), "area West is outside its band in 2 of 15 bins; no other segment here in more than 1"),
-        ((2, 0, 0), "area West is outside its band in 2 of 15 bins; no other segment here in any"),
-        ((0, 0), "area West is outside its band in 0 of 15 bins; 0 of 2 segments here have bins outside"),
+        # By chance: 5 % of 3 x 15 = 2.25 bins, and of 15 = 0.75.
+        (
+            (11, 1, 0, 2),
+            "11 of 15 bins; 3 other segments here: 3 of 45 bins lie outside their bands, where chance alone gives 2",
+        ),
+        (
+            (8, 8),
+            "8 of 15 bins; 1 other segment here: 8 of 15 bins lie outside their bands, where chance alone gives 1",
+        ),
+        ((3,), "3 of 15 bins"),
     ],
 )
 def test_panels_set_the_worst_segment_beside_the_others(out: tuple[int, ...], title: str) -> None:
     shown = panels(*out)
-    assert titles.panels_title(shown, shown.segments["segment"].to_list(), alpha=0.05) == title
+    found = titles.panels_title(shown, shown.segments["segment"].to_list(), alpha=0.05)
+    assert found.replace("gives about", "gives") == f"area West is outside its band in {title}"
 
 
 def test_panels_speak_of_the_drawn_segments_alone() -> None:
     shown = panels(5, 1, 9)
     assert titles.panels_title(shown, ["West", "b"], alpha=0.05) == (
-        "area West is outside its band in 5 of 15 bins; no other segment here in more than 1"
+        "area West is outside its band in 5 of 15 bins; 1 other segment here: 1 of 15 bins lies outside their bands, "
+        "where chance alone gives about 1"
     )
 
 
 def test_panels_without_a_clear_gap_are_set_beside_chance() -> None:
     shown = panels(0, 1, worst=SOUTH)
     assert titles.panels_title(shown, ["South", "b"], alpha=0.05) == (
-        "1 of 2 segments here has bins outside; by chance at most about 5% of bins would be"
+        "2 segments here: 1 of 30 bins lies outside their bands, where chance alone gives about 2"
     )
     assert titles.panels_title(panels(2, 1, worst=SOUTH), ["South", "b"], alpha=0.1) == (
-        "2 of 2 segments here have bins outside; by chance at most about 10% of bins would be"
+        "2 segments here: 3 of 30 bins lie outside their bands, where chance alone gives about 3"
     )
 
 
@@ -259,8 +269,8 @@ def test_forest_caption_names_level_comparisons_and_tolerance() -> None:
     found = captions.forest_caption(findings(one, alpha=0.1, tolerance=0.025), one)
     assert found == (
         "Each row is a segment of area, worst first. Dot: gap between what the scores said and what happened. Thick "
-        "line: 90% interval; thin line: the same, widened for 2 comparisons. Grey zone: the ±2.5 pp tolerance set for "
-        "this report."
+        "line: 90% interval; thin line: the same, widened for 2 comparisons; an arrowhead: it goes on "
+        "beyond the axis. Grey zone: the ±2.5 pp tolerance."
     )
 
 
@@ -268,7 +278,7 @@ def test_heat_caption_says_what_the_colours_mean() -> None:
     assert captions.heat_caption(grouping("area", FINE)) == (
         "Gap in percentage points for each segment of area and score range. Orange: the scores say more than happens; "
         "blue: they say less. Strong and bold: the cell's own interval excludes zero. ‘·’: fewer than 50 rows, gap "
-        "not shown; blank: no rows at all."
+        "not shown; blank: no rows at all. A range holds its lower end, not its upper one."
     )
 
 
@@ -304,15 +314,15 @@ def test_curve_note_says_where_the_axes_end() -> None:
 def test_panels_caption() -> None:
     assert captions.panels_caption(grouping("area", FINE)) == (
         "One panel per segment of area, worst first; up is ‘happens more often than said’. Grey line: all rows "
-        "together. Bins are fewer where there are fewer rows."
+        "together. Coloured dot: outside the band. Bins are fewer where there are fewer rows."
     )
 
 
 def test_course_caption_names_unit_level_and_comparisons() -> None:
     when = course(("Apr 2026", 0.0, "in"), ("May 2026", 0.0, "in"), undated=1)
     assert captions.course_caption(findings(course=when), when) == (
-        "Gap per month, all rows, with its 95% interval. A period is marked only if it differs from zero after "
-        "correction for 2 looks. Grey zone: the ±3 pp tolerance."
+        "Gap per month, all rows. Thick line: 95% interval; thin line: the same, widened for 2 looks. A period is "
+        "marked only where the thin line leaves out zero. Grey zone: the ±3 pp tolerance."
     )
     assert captions.undated_note(when) == "1 row without a date is not here."
 
@@ -321,80 +331,38 @@ def test_course_caption_names_unit_level_and_comparisons() -> None:
     ("total", "note"),
     [
         (20, ""),
-        (43, "23 more segments are not drawn; they are in the table below and in the report's data."),
-        (21, "1 more segment is not drawn; it is in the table below and in the report's data."),
+        (43, "23 more segments are not drawn; they are"),
+        (21, "1 more segment is not drawn; it is"),
     ],
 )
 def test_left_out_note_counts_what_is_not_drawn(total: int, note: str) -> None:
-    assert captions.left_out_note(total, 20, kept=43) == note
+    where = " among the numbers behind this chart on screen and in the report's data." if note else ""
+    assert captions.left_out_note(total, 20, kept=43) == note + where
 
 
 def test_left_out_note_says_where_the_table_ends() -> None:
     found = captions.left_out_note(612, 36, kept=500)
     assert found == (
-        "576 more segments are not drawn; the table below holds the first 500 of all 612, and the report's data all "
-        "of them."
+        "576 more segments are not drawn; the numbers behind this chart on screen are those of the first 500 of all "
+        "612, and the report's data holds all of them."
     )
 
 
 def test_earlier_note_says_that_the_latest_periods_are_kept() -> None:
     one, many, cut = (captions.earlier_note(total, 60, kept=500) for total in (61, 500, 501))
-    assert one == "1 earlier period is not drawn; it is in the table below and in the report's data."
-    assert many == "440 earlier periods are not drawn; they are in the table below and in the report's data."
-    assert "; the table below holds the latest 500 of all 501, and" in cut
+    where = "among the numbers behind this chart on screen and in the report's data."
+    assert one == f"1 earlier period is not drawn; it is {where}"
+    assert many == f"440 earlier periods are not drawn; they are {where}"
+    assert "; the numbers behind this chart on screen are those of the latest 500 of all 501, and" in cut
 
 
 def test_undrawn_note_does_not_send_to_a_table_that_holds_only_what_is_drawn() -> None:
     one = grouping("area", WEST, COAST, FINE)
     assert captions.undrawn_note(one, 3, kept=3) == ""
     assert captions.undrawn_note(one, 1, kept=3) == (
-        "2 more segments are neither drawn nor in the table below; their gaps are in the table of gaps under “Where "
-        "the scores are off” and in the report's data."
+        "2 more segments are neither drawn nor among the numbers behind this chart; their gaps are among the numbers "
+        "behind the chart of gaps on screen and in the report's data."
     )
     assert captions.undrawn_note(one, 2, kept=2) == (
-        "1 more segment is neither drawn nor in the table below; its gap is in the report's data."
+        "1 more segment is neither drawn nor among the numbers behind this chart; its gap is in the report's data."
     )
-
-
-def test_method_names_tolerance_alpha_and_comparisons() -> None:
-    paragraphs = dict(method.method(findings(grouping("area", WEST, FINE, PORT, ISLANDS), tolerance=0.02, alpha=0.1)))
-    assert list(paragraphs) == [
-        "Gap",
-        "Intervals and tests",
-        "Several segments at once",
-        "Verdicts",
-        "Small segments",
-        "Calibration error and chance",
-        "Rows",
-        "Over time",
-        "What this cannot show",
-    ]
-    assert "The 90% interval of a gap mirrors the Wilson interval" in paragraphs["Intervals and tests"]
-    assert "for verdicts it mirrors that of Clopper and Pearson" in paragraphs["Intervals and tests"]
-    assert "all 3 segments of all groupings that have rows enough (Šidák)" in paragraphs["Several segments at once"]
-    assert "lies beyond ±2 pp" in paragraphs["Verdicts"]
-    assert "adjusted p-value is below 0.1" in paragraphs["Verdicts"]
-    assert paragraphs["Over time"] == "No time column was given, so nothing is said about when."
-
-
-def test_method_counts_rows_and_names_categories_without_rows() -> None:
-    found = findings(grouping("area", WEST, empty=("Moon", "Mars")), missing=12, weight="w")
-    assert dict(method.method(found))["Rows"] == (
-        "10,012 rows read, 10,000 used, 12 without label, score or weight, 0 of weight 0. Missing segment values are a "
-        "segment of their own. Rows are weighted by w; intervals and verdicts count (sum w)² / sum w² rows. "
-        "Declared categories without rows: area: Moon, Mars."
-    )
-
-
-def test_method_says_how_weights_count_and_what_scores_hold() -> None:
-    found = findings(grouping("area", WEST), weight="w")
-    found = replace(found, roles=replace(found.roles, weight_kind="frequency", link="logit"))
-    assert dict(method.method(found))["Rows"].endswith(
-        " Rows are weighted by w; intervals and verdicts count sum w rows. Scores are logits, turned into "
-        "probabilities."
-    )
-
-
-def test_method_says_in_which_zone_days_begin() -> None:
-    found = findings(course=course(("Apr 2026", 0.0, "in")))
-    assert dict(method.method(found))["Over time"].startswith("Periods of one month, days as in the column itself.")

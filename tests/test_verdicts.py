@@ -332,7 +332,7 @@ def test_a_tolerance_is_a_gap_between_0_and_1(tolerance: float) -> None:
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 5, float("nan")])
 def test_alpha_is_an_error_rate(alpha: float) -> None:
-    with pytest.raises(ArgumentError, match=r"alpha must lie between 0 and 0\.5, for example 0\.05"):
+    with pytest.raises(ArgumentError, match=r"alpha must lie between 1e-09 and 0\.5, for example 0\.05"):
         check_tolerance(0.03, alpha)
 
 

@@ -27,11 +27,11 @@ def samples_in(samples: pl.Series, column: str) -> pl.Series:
     """Return a column of lists of answers as lists of texts, or raise."""
     if isinstance(samples.dtype, pl.Array):
         samples = samples.arr.to_list()
-    if isinstance(samples.dtype, pl.List | pl.Null):
+    if isinstance(samples.dtype, pl.List | pl.Null) and not getattr(samples.dtype, "inner", pl.Null()).is_nested():
         return samples.cast(pl.List(pl.String))
     msg = (
-        f"column {column!r} has type {samples.dtype}; it must hold a list of sampled answers in each row. Tables of "
-        "one row per sample need by=, the question."
+        f"column {column!r} has type {samples.dtype}; it must hold a list of sampled answers, texts, in each row. "
+        "Tables of one row per sample need by=, the question."
     )
     raise ScoreError(msg)
 
@@ -45,7 +45,7 @@ def of_samples(
     ----------
     samples : polars.Series
         The lists of texts.
-    answers : polars.Series, optional
+    answers : polars.Series of texts, optional
         The answer of each row; by default the most frequent sample, the first sampled of equally frequent ones.
     smoothing : float
         What is added to the count of each answer, and of one unseen.
@@ -53,7 +53,7 @@ def of_samples(
         Whether answers are compared in the form of `normal`.
     """
     rows = pl.DataFrame({"row": pl.int_range(len(samples), eager=True, dtype=pl.Int64), "text": samples})
-    long = rows.explode("text").with_columns(_text(pl.col("text"))).with_columns(key=_key(normalize=normalize))
+    long = rows.explode("text").with_columns(key=_key(normalize=normalize))
     long = long.filter(pl.col("key").is_not_null()).with_row_index("place")
     each = long.group_by("row", "key").agg(pl.len().alias("count"), pl.col("place").min(), pl.col("text").first())
     whole = each.group_by("row").agg(pl.col("count").sum().alias("total"), pl.len().alias("distinct"))
@@ -61,7 +61,7 @@ def of_samples(
         top = each.sort("row", "count", "place", descending=[False, True, False]).group_by("row").first()
         rows = rows.select("row").join(top, on="row", how="left", maintain_order="left")
     else:
-        rows = rows.select("row", _text(pl.lit(answers)).alias("text")).with_columns(key=_key(normalize=normalize))
+        rows = rows.select("row", pl.lit(answers).alias("text")).with_columns(key=_key(normalize=normalize))
         rows = rows.join(each.select("row", "key", "count"), on=["row", "key"], how="left", maintain_order="left")
     rows = rows.join(whole, on="row", how="left", maintain_order="left")
     found = rows.select(_share(smoothing).alias("_cf_share"), pl.col("text").alias("_cf_answer"))
@@ -77,11 +77,11 @@ def of_samples(
 
 
 def of_questions(
-    frame: pl.DataFrame, text: str, by: list[str], *, smoothing: float, normalize: bool
+    frame: pl.DataFrame, samples: pl.Series, by: list[str], *, smoothing: float, normalize: bool
 ) -> tuple[pl.Series, dict[str, int]]:
     """Return for rows that each hold one sample the share of its question's samples that say the same."""
     keys = [f"_cf_by{place}" for place in range(len(by))]
-    rows = frame.select(_text(pl.lit(frame.get_column(text))).alias("text"), *(
+    rows = frame.select(pl.lit(samples).alias("text"), *(
         frame.get_column(name).alias(key) for name, key in zip(by, keys, strict=True)
     )).with_columns(key=_key(normalize=normalize))  # fmt: skip
     said = pl.col("key").is_not_null()
@@ -99,10 +99,6 @@ def _share(smoothing: float) -> pl.Expr:
     count = pl.col("count").fill_null(0).cast(pl.Float64) + smoothing
     whole = pl.col("total").cast(pl.Float64) + smoothing * (pl.col("distinct").cast(pl.Float64) + 1.0)
     return pl.when(pl.col("key").is_not_null()).then(count / whole)
-
-
-def _text(column: pl.Expr) -> pl.Expr:
-    return column.cast(pl.String)
 
 
 def _key(*, normalize: bool) -> pl.Expr:

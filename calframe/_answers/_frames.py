@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import polars.selectors as cs
 
-from calframe._errors import ArgumentError, ColumnClashError, ColumnNotFoundError
+from calframe._errors import ArgumentError, ColumnClashError, ColumnNotFoundError, ScoreError
 
 Make: TypeAlias = Callable[[pl.DataFrame], pl.DataFrame]
 _MADE = "_cf_made"
@@ -74,6 +74,14 @@ def with_made(data: Any, used: Sequence[str], make: Make, schema: Mapping[str, A
     raise ArgumentError(msg)
 
 
+def texts_in(series: pl.Series, role: str) -> pl.Series:
+    """Return a column as text, or raise where it holds lists or the like."""
+    if series.dtype.is_nested() or series.dtype == pl.Object:
+        msg = f"{role} takes a column of texts, one a row; column {series.name!r} has type {series.dtype}."
+        raise ScoreError(msg)
+    return series.cast(pl.String)
+
+
 def series_of(column: Any) -> pl.Series:
     """Return a pandas column as polars holds it: arrays are lists, other objects that are not missing are text."""
     if isinstance(column.dtype, pd.ArrowDtype):
@@ -81,10 +89,9 @@ def series_of(column: Any) -> pl.Series:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu":
         return pl.Series(column.to_numpy())
     values = [None if _is_missing(value) else value for value in column.tolist()]
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {np.ndarray} and all(value is None or value.dtype.kind in "fiu" for value in values):
+    if values and all(map(_is_plain, values)):
         return pl.Series(values)
-    values = [_plain(value) for value in values]
+    values = [_plain(value, column.name) for value in values]
     kinds = {type(value) for value in values if value is not None}
     if kinds == {dict}:
         return pl.DataFrame([value or {} for value in values], infer_schema_length=None).to_struct()
@@ -97,11 +104,19 @@ def _is_missing(value: Any) -> bool:
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)  # noqa: PLR0124
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, tuple):
-        return list(value)
+def _is_plain(value: Any) -> bool:
+    """Tell whether a cell is an array of numbers, which polars takes as it is."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim == 1
+
+
+def _plain(value: Any, name: Any) -> Any:
+    """Return a cell as polars takes it: arrays and tuples as lists, with None for what is missing in them."""
+    if isinstance(value, np.ndarray) and value.ndim != 1:
+        msg = f"column {name!r} has an array of {value.ndim} dimensions in a cell; each must be one list."
+        raise ScoreError(msg)
+    if isinstance(value, np.ndarray | list | tuple):
+        items = value.tolist() if isinstance(value, np.ndarray) else value
+        return [None if _is_missing(item) else item for item in items]
     return value.item() if isinstance(value, np.generic) else value
 
 

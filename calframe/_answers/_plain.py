@@ -16,7 +16,10 @@ _CONFUSED = str.maketrans(
 )
 _SPOKEN: tuple[tuple[str, str], ...] = (  # said or typed in passing
     (r"\bper-cent", "percent"),
+    (r"(?<=[\d%]) up to\b", " to"),
     (r"\bup to\b", "at most"),
+    (r"(?<=\d)\.(?= ?%)", ""),
+    (r"\banything but\b", "hardly"),
     (r"(?<=\d)[ -]?ish\b", ""),
     (r"(?<=\d)\+(?= ?(?:%|per ?cent))", ""),
     (r"(?<=\d)(?=(?:per ?cents?|pct)\b)", " "),
@@ -34,14 +37,14 @@ _SPOKEN: tuple[tuple[str, str], ...] = (  # said or typed in passing
     (r"\bhalf and half\b", "50/50"),
 )
 _MARKUP: tuple[tuple[str, str], ...] = (
-    (r"https?://\S+|\b[\w-]+\.(?:com|org|net|edu|gov|io)\b\S*", "link"),
+    (r"https?://\S+|(?<![\w-])[\w-]+\.(?:com|org|net|edu|gov|io)\b\S*", "link"),
     (r"</?(?:b|i|u|p|br|em|strong|span|div|code|li)\b[^<>]*>", " "),
     (r"\[[\s\d.,%+-]{,99},\s[\s\d.,%+-]{,99}\]", " ¤ "),  # a list of numbers is not one
     (r"\\(?:approx|sim)\b", "~"),
     (r"\bp ?[<>]", "p value"),
     # a cell behind others, Paris|0.9
     (r"(?m)^(?!.*(?:confidence|certainty|probability|likelihood))([^|\t\n]+)[|\t][ \t]*(?=[\d.]+ ?%?$)", r"\1, "),
-    (r'(?<!top )\bp\d?"? ?[:=~]', "probability: "),  # also P1, P2 beside guesses G1, G2
+    (r'(?<!top )\bp(?:\d| (?:true|correct|right|yes))?"? ?[:=~]', "probability: "),  # also P1, P2 beside guesses G1, G2
     (r"\b(confidence|certainty|probability|likelihood)(?=(?:score|level|value|percent|rating)\b)", r"\1 "),
     (r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2"),
     (r"\\(?=[%$])", ""),
@@ -87,8 +90,8 @@ _LARGE = re.compile(rf"(?<![\w.,])(\d+(?:\.\d+)?) ({_MANY})\b")
 _PART = re.compile(rf"\b(?:(one|two|three|four|five|six|seven|eight|nine|an?)[ -]({'|'.join(_PARTS)})s?|half)\b")
 _PARTS_RANGE = re.compile(r"\b([1-9])/([1-9])( and | to )([1-9])/([1-9])\b")
 _SPACES, _RUN = re.compile(r"[^\S\n]+"), re.compile(r"([^\w\s])\1{3,}")
-_CELLS = r"[ \t]*\|?[^|\n]*\|[^\n]*"
-_TABLE = re.compile(rf"(?m)^({_CELLS})\n[ \t]*\|?[ \t]*:?-+[-:| \t]*$((?:\n{_CELLS})+)")
+_CELLS = r"[^|\n]*\|[^\n]*"
+_TABLE = re.compile(rf"(?m)^({_CELLS})\n[ \t|:]*-[-:| \t]*$((?:\n{_CELLS})+)")
 _RULES = [(re.compile(pattern), new) for rules in (_SPOKEN, _MARKUP, _CONTRACTED) for pattern, new in rules]
 
 
@@ -114,7 +117,7 @@ def plain(text: str) -> str:
     text = _LARGE.sub(_multiplied, _NUMBER.sub(_digits, text))
     text = re.sub(rf"\b(\d+){WORD}? and 1/2\b", r"\1.5", text)
     text = re.sub(r"(?<=[\dw])-(in|to|out[- ]of)-(?=\d)", lambda found: f" {found[1].replace('-', ' ')} ", text)
-    return re.sub(r"[ -]*\bper ?cent(?:age)?s?\b|[ ]*\bpct\b\.?", "%", text).strip()
+    return re.sub(r"[ -]{0,3}\bper ?cent(?:age)?s?\b|[ ]?\bpct\b\.?", "%", text).strip()
 
 
 def _rows(found: re.Match[str]) -> str:

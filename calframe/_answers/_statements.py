@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from calframe._answers._plain import plain
 from calframe._answers._quantities import MARK, Quantity, counted
@@ -51,6 +51,7 @@ _SENTENCE = re.compile(r"[\n;!?]+|\.(?=\s|$)|\.{2,}")
 _CLAUSE = re.compile(r"[,()]|\b(?:but|because|since)\b|(?<=[@¤]):(?=\s)|\s-{1,2}\s|:(?=\s*i\s)")
 _WORD = re.compile(r"[a-z][a-z']*|[¤@:=|]")
 _TIGHT = FILLERS - {"that", "it"}  # what may stand between a label and its number
+LONGEST = 4_000  # letters of a statement that are read, the last ones: what is longer ends with the confidence
 _REACH = 50  # words around a number that are looked at
 _CLOSE = 6  # words before a number that a negation of it is looked for in: "cannot be said with 100%"
 _TOP_SHARE = 10.0  # a labelled number above it and up to 100, "confidence: 85", is a percentage
@@ -74,7 +75,7 @@ def read(text: str, scale: Scale, top: float) -> Read:
     >>> read("Answer: 42. Confidence: 85%", Scale.of(WORDS), 1.0)
     Read(value=0.85, how='percent')
     """
-    text = plain(text)
+    text = plain(_end_of(text))
     found = counted(text)
     number, level = _of_numbers(found.text, found.quantities, found.top, top)
     if number.value is not None or (level > 0 and number.how == "ambiguous"):
@@ -87,6 +88,24 @@ def read(text: str, scale: Scale, top: float) -> Read:
     if refuses(text):
         return Read(None, "refusal")
     return number if words is None else _of_words(words.value)
+
+
+def _end_of(text: str) -> str:
+    """Return the end of a text that is too long, from where no number or word is cut."""
+    if len(text) <= LONGEST:
+        return text
+    end = text[-LONGEST:]
+    return re.sub(r"^[\w.,%-]*", "", end)
+
+
+def faults(words: Mapping[str, float]) -> dict[str, float]:
+    """Return the entries of a scale that are no phrase with a probability, or a phrase that would never be read."""
+    return {phrase: value for phrase, value in words.items() if not _is_entry(phrase, value)}
+
+
+def _is_entry(phrase: Any, value: Any) -> bool:
+    is_share = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
+    return is_share and isinstance(phrase, str) and read(phrase, Scale.of({phrase: 1.0}), 1.0) == Read(1.0, "words")
 
 
 def _of_words(value: float | None) -> Read:
@@ -131,7 +150,7 @@ def _probability(quantity: Quantity, level: int, top: float | None) -> Read:
         return Read(None, "ambiguous")
     if form == "decimal" and top is not None:
         value, form = value / top, "decimal" if top == 1.0 else "fraction" if top != 100.0 else "percent"
-    elif form == "decimal" and level > 1 and 1.0 < value <= 100.0 and value.is_integer():
+    elif form == "decimal" and level > 1 and 1.0 < value <= 100.0:
         if value <= _TOP_SHARE:
             return Read(None, "ambiguous")
         value, form = value / 100.0, "percent"
@@ -165,7 +184,7 @@ def _places(text: str, quantities: Iterator[Quantity]) -> Iterator[_Place]:
     for number, part in enumerate(parts):
         words = _WORD.findall(part)
         is_bare = all(word in FILLERS or word in CUES or word == MARK for word in words)
-        clause = _Clause(words, is_bare, _WRONG.search(part) is not None, set())
+        clause = _Clause(words, frozenset(words), is_bare, _WRONG.search(part) is not None, set())
         for here, word in enumerate(words):
             if word == MARK:
                 yield _Place(*clause.level(next(quantities), here), number)
@@ -176,6 +195,7 @@ class _Clause:
     """A part of a sentence: its words, whether numbers stand alone in it or are of being wrong, and the words used."""
 
     words: list[str]
+    held: frozenset[str]
     is_bare: bool
     is_opposite: bool
     used: set[int]
@@ -204,16 +224,16 @@ class _Clause:
         """Return the level of a number by what stands before it: the last word for a confidence without a number."""
         places = [i for i in range(max(here - _REACH, 0), here) if self.words[i] in CUES and i not in self.used]
         place = places[-1] if places else -1
-        cue, between = self.words[place] if places else "", set(self.words[place + 1 : here])
+        cue, between = (self.words[place], set(self.words[place + 1 : here])) if places else ("", set())
         is_tight = between <= _TIGHT
         if cue in OPINION_NOUNS | CHANCES | DOUBT_NOUNS or (cue in OPINION_STATES and is_tight):
             if is_tight or quantity.form != "decimal" or 0.0 <= quantity.value <= 1.0:
                 self.used.add(place)
                 return self._bound(cue, is_after=False)
             return 0, False
-        if not self.is_bare or (quantity.form == "decimal" and VAGUE & set(self.words)):
+        if not self.is_bare or (quantity.form == "decimal" and VAGUE & self.held):
             return 0, False
-        return 1, self.is_opposite and bool(EVENTS & set(self.words))
+        return 1, self.is_opposite and bool(EVENTS & self.held)
 
     def _bound(self, cue: str, *, is_after: bool) -> tuple[int, bool]:
         if cue in OPINION_NOUNS | OPINION_STATES:
@@ -228,7 +248,7 @@ def _since_mark(words: list[str]) -> list[str]:
 
 def _is_negated(quantity: Quantity, before: list[str]) -> bool:
     """Tell whether it is said that the number is not the confidence: "not 100%", "less than 100%"."""
-    last = [word for word in before[-3:] if word not in SOFT][-2:]
+    last = [word for word in before[-_CLOSE:] if word not in SOFT][-2:]
     if last and (last[-1] in NEGATIONS or (last[-1] == "with" and NEGATIONS & {*before[-_CLOSE:]})):
         return True
     return quantity.value == 1.0 and last in (["less", "than"], ["under"], ["short", "of"], ["far", "from"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 import polars.selectors as cs
@@ -21,15 +21,15 @@ class Logs:
 
     Attributes
     ----------
-    column : str
-        What the user calls the column, for errors.
+    place : str
+        Where they stand, for errors.
     base : float
         The base of the logarithm.
     drop : bool
         Whether values above 0 make the row null; by default they are an error.
     """
 
-    column: str
+    place: str
     base: float
     drop: bool
 
@@ -39,7 +39,7 @@ class Logs:
         if wrong.any() and not self.drop:
             most = highest.filter(wrong).to_numpy().max()
             msg = (
-                f"log-probabilities are 0 or less: column {self.column!r} has {most:g}, with "
+                f"log-probabilities are 0 or less: {self.place} has {most:g}, with "
                 f"{counted(int(wrong.sum()))} above 0. {_HINT} invalid='drop' makes such rows null."
             )
             raise ScoreError(msg)
@@ -48,7 +48,7 @@ class Logs:
 
 def of_tokens(lists: pl.Series, method: str, logs: Logs) -> tuple[pl.Series, dict[str, int]]:
     """Return exp of the sum, of the mean or of the first of each list of log-probabilities, and counts of null rows."""
-    lists = as_lists(lists, logs.column)
+    lists = as_lists(lists, lists.name)
     used = lists.list.head(1) if method == "first" else lists
     size = used.list.len()
     gaps = used.list.eval(pl.element().is_null() | pl.element().is_nan()).list.any().fill_null(value=False)
@@ -60,7 +60,7 @@ def of_tokens(lists: pl.Series, method: str, logs: Logs) -> tuple[pl.Series, dic
         "missing": lists.null_count(),
         "empty list": int((size == 0).sum()),
         "null or NaN in the list": int(gaps.sum()),
-        "log-probability above 0": int((wrong & ~gaps).sum()),
+        "with a log-probability above 0": int((wrong & ~gaps).sum()),
     }
     return _unless(value, blank), counts
 
@@ -122,7 +122,9 @@ def of_options(
     rows = frame.rename(dict(zip(frame.columns, marks, strict=True))).select(
         pl.col(mark).cast(pl.Float64).fill_nan(None) for mark in marks
     )
-    wrong = logs.checked(rows.select(pl.max_horizontal(marks)).to_series())
+    places = [replace(logs, place=f"option {name!r}") for name in names]
+    each = [place.checked(rows.get_column(mark)) for place, mark in zip(places, marks, strict=True)]
+    wrong = pl.DataFrame(each).select(pl.any_horizontal(pl.all())).to_series()
     gaps = rows.select(pl.any_horizontal(pl.col(marks).is_null())).to_series()
     top = pl.max_horizontal(marks)
     never = rows.select(top == -math.inf).to_series().fill_null(value=False)
@@ -137,10 +139,10 @@ def of_options(
     picked = [pl.when(pl.lit(chosen) == name).then(pl.col(mark)) for name, mark in zip(names, marks, strict=True)]
     shares = shares.with_columns(pl.coalesce(picked).alias("_cf_share"), chosen.alias("_cf_answer"))
     counts = {
-        "option without a log-probability": int(gaps.sum()),
-        "log-probability above 0": int((wrong & ~gaps).sum()),
-        "every option impossible": int((never & ~gaps).sum()),
-        "choice that is no option": int((shares.get_column("_cf_share").is_null() & ~blank).sum()),
+        "with an option without a log-probability": int(gaps.sum()),
+        "with a log-probability above 0": int((wrong & ~gaps).sum()),
+        "with every option impossible": int((never & ~gaps).sum()),
+        "with a choice that is no option": int((shares.get_column("_cf_share").is_null() & ~blank).sum()),
     }
     return shares, counts
 

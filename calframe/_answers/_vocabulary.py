@@ -18,7 +18,7 @@ FILLERS = words_of(
     "lower mark max maximum maybe me medium min minimum mistaken moderate more most mostly must my near nearly "
     "neighborhood neighbourhood no north not now number of ok okay on one only or out over overall perhaps personally "
     "possibly predict predicted predicting prediction pretty probably put quite range rate rated rather rating region "
-    "right roughly say scale score should shy since slightly so solid some something somewhere still suppose take "
+    "right roughly say scale score shot should shy since slightly so solid some something somewhere still suppose take "
     "tempted than that that's the there think this though time times to tops true um under upward upwards us value "
     "well were when while will with would wrong yes you your : = |"
 )
@@ -37,7 +37,9 @@ LINKS = words_of(
 )
 LABELS = words_of(": =")
 UNRELATED = words_of("log logprob logprobs threshold interval intervals limit limits bound bounds ratio ratios")
-NEGATIONS = words_of("not never cannot nothing by")  # by 5% is a change
+NEGATIONS = words_of("not never cannot nothing nowhere nobody hardly scarcely by")  # by 5% is a change
 COMPARED = words_of("fewer greater higher less lower more")  # "30% lower" is no confidence, "80% more or less" is
-SOFT = words_of("a be completely even ever exactly fully is quite say")  # between a negation and its number
+SOFT = words_of(
+    "a all anywhere at be close completely even ever exactly fully is near quite say to"
+)  # between a negation and its number
 EVENTS = words_of("time times cases")  # "80% of the time"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import NamedTuple, Self
 
 from calframe._answers._vocabulary import words_of
 
@@ -102,6 +102,10 @@ WORDS: Mapping[str, float] = {
     "little confidence": 0.2,
     "absolutely not": 0.0,
     "no confidence": 0.0,
+    "much confidence": 0.8,
+    "lot of confidence": 0.8,
+    "strong confidence": 0.8,
+    "neither likely nor unlikely": 0.5,
 }
 _STRONG = "very|highly|extremely|really|super|incredibly|exceptionally|strongly|most|overwhelmingly|exceedingly"
 _FULL = "absolutely|dead|completely|totally|fully|entirely|wholly|perfectly|utterly"
@@ -110,6 +114,7 @@ _ALMOST = "almost|all but|pretty much|nearly|virtually|practically|near|close to
 _WEAKENED = "fairly"
 _NOT_AT_ALL, _NOT_VERY = 0.05, 0.2  # of likely and confident
 _NOT_SURE = 0.4  # the "uncertain" of the scale
+_AT_ALL = ("at all", "whatsoever", "in the slightest", "in the least", "remotely")
 _ALMOST_SURE, _ALMOST_NEVER = 0.95, 0.02
 _TO_OTHER = re.compile(r" ?(?:to|or|/) ?(?:very )?(?:high|low|medium|moderate)\b")
 _NOUN = "confidence|certainty|probability|likelihood"
@@ -120,7 +125,9 @@ _LABELLED = re.compile(
     rf"\b(?:{_NOUN})\b(?: (?:level|score|rating|estimate|in [a-z ]{{1,30}}?))? *(?::|=|-|\||is|as|\?)+ *"
     rf"(?=(?:not |{_MODIFIER}| )*(?:{_STEP}|{_STATED})\b)"
 )
-_STEP_FIRST = re.compile(rf"\b((?:(?:{_STRONG}|{_WEAK}) )?(?:{_STEP})) (?:(?:degree|level) of )?(?:{_NOUN}|chance)\b")
+_DEGREE = rf"(?:(?:{_STRONG}|{_WEAK}) )?(?:{_STEP})"
+_STEP_FIRST = re.compile(rf"\b({_DEGREE}(?: to {_DEGREE})?) (?:(?:degree|level) of )?(?:{_NOUN}|chance)\b")
+_STEPS_JOINED = re.compile(rf"\b({_STEP})(?:-| ?/ ?| ?- ?to ?- ?)({_STEP})\b")
 _BE = {"am", "is", "are", "be", "being", "feel", "feeling", "i", "remain", "seems", "seem", "level"}
 _SELF = {"am", "feel", "i"}
 _STATES = {"sure", "certain", "positive", "confident", "convinced", "possible", "average"}
@@ -138,6 +145,17 @@ _QUESTION = re.compile(r"(?:^|(?<=[.!?;\n]))\W{,5}(?:is|are|was|do|does|how|what
 _IS_WRONG = re.compile(r" (?:(?:to be|that it is|that i am) )?(?:wrong|incorrect|mistaken)\b")
 _WRONG = re.compile(r"\b(?:wrong|incorrect|mistaken|false|error)\b")
 _LABEL = "confidence "
+_SIGHT = 100  # letters on either side of a phrase that have a say in what it means
+_NEGATOR = r"not|cannot be|never|hardly|scarcely|barely|nowhere near|nowhere close to|far from|by no means"
+_MUCH = "at all|so|too|that|all that|exactly|particularly|especially|remotely|overly|entirely|even"
+_LINKING = (  # what may stand between a negation and its word
+    r"feel|feeling|felt|seem|seems|appear|appears|sound|sounds|look|looks|looking|call|calling|consider|find|say|be|"
+    r"is|being|to|it|this|that|them|as|me|i|am"
+)
+_OPEN_NEGATION = re.compile(  # one whose reach is not clear
+    r"\b(?:not(?! (?:only|just|to mention)\b)|never|cannot|nobody|no one|nothing|none|nowhere|neither|hardly|"
+    r"scarcely)\b(?!.*\b(?:but|and|because|since|although|though|however|yet|so|or|instead|rather)\b)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +178,10 @@ class Scale:
         """Return the scale of phrases."""
         values = {" ".join(phrase.lower().split()): float(value) for phrase, value in values.items()}
         phrases = "|".join(re.escape(phrase) for phrase in sorted(values, key=len, reverse=True)) or r"(?!)"
-        much = r"(?P<much>(?:at all|so|too|that|all that|exactly|particularly|especially|remotely|overly|entirely) )?"
-        negated = rf"(?P<not>\b(?:not|cannot be|never|hardly|scarcely|far from|anything but)\b {much})?"
+        much = rf"(?P<much>(?:(?:{_MUCH}) )*)"
+        negated = rf"(?P<not>\b(?:{_NEGATOR})\b (?P<linked>(?:(?:{_LINKING}) ){{,4}}){much})?"
         modified = rf"(?P<modifier>(?:{_MODIFIER}) )?"
-        after = r"(?P<after> not\b(?! only)| at all\b)?"
+        after = r"(?P<after> not\b(?! only)| at all\b| whatsoever\b| in the (?:slightest|least)\b)?"
         phrase = rf"(?<![\w@-])(?P<phrase>{phrases})(?:ly|s)?(?![\w-])"
         return cls(values, re.compile(negated + modified + phrase + after))
 
@@ -190,6 +208,31 @@ class Said:
     labelled: bool
 
 
+class _Phrase(NamedTuple):
+    """A phrase in a clause, or a range of two.
+
+    Attributes
+    ----------
+    start, end : int
+        Where it stands.
+    phrase : str
+        The entry of the scale, the first one of a range.
+    is_degree : bool
+        Whether words around it make it a degree of belief, whatever it is by itself.
+    degree : float or None
+        What it says.
+    value : float or None
+        What it says of being right; None where that is not clear.
+    """
+
+    start: int
+    end: int
+    phrase: str
+    is_degree: bool
+    degree: float | None
+    value: float | None
+
+
 def said(text: str, scale: Scale) -> Said | None:
     """Return what the words of a plain text say of a confidence; None where they say nothing.
 
@@ -198,16 +241,20 @@ def said(text: str, scale: Scale) -> Said | None:
     >>> scale = Scale.of(WORDS)
     >>> said("i am almost certain", scale), said("confidence: low", scale), said("paris", scale)
     (Said(value=0.95, labelled=False), Said(value=0.2, labelled=True), None)
+    >>> said("confidence: medium to high", scale), said("nobody here is sure", scale)
+    (Said(value=0.65, labelled=True), Said(value=None, labelled=False))
     """
     text = _CHANCE_IS.sub(r"\1 chance", _QUESTION.sub("", _INTERJECTION.sub("", text)))
-    text = _STEP_FIRST.sub(rf"{_LABEL}\1", _LABELLED.sub(_LABEL, text))
+    text = _LABELLED.sub(_LABEL, _STEPS_JOINED.sub(r"\1 to \2", text))
+    text = _STEP_FIRST.sub(rf"{_LABEL}\1", text)
     ranks: dict[int, set[float | None]] = {}
     for clause in re.split(r"[\n;.!?,()|]", text):
-        alone = len(clause) * 2 > len(text)
-        for found in scale.pattern.finditer(clause):
+        alone, sure = len(clause) * 2 > len(text), False
+        for found in _phrases(clause, scale):
             rank = _rank(clause, found, alone=alone)
-            if rank:
-                ranks.setdefault(rank, set()).add(_of_right(clause, found, scale.values))
+            if rank:  # "I am sure it is unlikely" speaks of two things
+                ranks.setdefault(2 if sure and rank == 1 else rank, set()).add(found.value)
+                sure = sure or (rank == 2 and found.value == 1.0)
     if not ranks:
         return None
     best = max(ranks)
@@ -215,11 +262,39 @@ def said(text: str, scale: Scale) -> Said | None:
     return Said(values.pop() if len(values) == 1 else None, best == 3)
 
 
-def _rank(clause: str, found: re.Match[str], *, alone: bool) -> int:
+def _phrases(clause: str, scale: Scale) -> list[_Phrase]:
+    """Return the phrases of a clause, those of a range as one; of what a negation may reach no value is known."""
+    found: list[_Phrase] = []
+    for match in scale.pattern.finditer(clause):
+        last = found[-1] if found else None
+        degree = _degree(match, scale.values)
+        if last is not None and _is_range(clause, last, match):
+            middle = None if last.degree is None or degree is None else (last.degree + degree) / 2.0
+            found[-1] = last._replace(end=match.end(), is_degree=True, value=middle)
+            continue
+        value = _of_right(clause, match, degree)
+        before = clause[max(match.start() - _SIGHT, last.end if last else 0) : match.start()]
+        if not match["not"] and _OPEN_NEGATION.search(before):
+            value = None
+        is_degree = bool(match["modifier"] or match["linked"])
+        found.append(_Phrase(match.start(), match.end(), match["phrase"], is_degree, degree, value))
+    return found
+
+
+def _is_range(clause: str, first: _Phrase, second: re.Match[str]) -> bool:
+    """Tell whether two phrases are the ends of a range: "medium to high", "between possible and probable"."""
+    between = clause[first.end : second.start()]
+    if between == " and ":
+        return clause[max(first.start - _SIGHT, 0) : first.start].endswith("between ")
+    return between == " to " and second["not"] is None
+
+
+def _rank(clause: str, found: _Phrase, *, alone: bool) -> int:
     """Return how directly a phrase speaks of a confidence: 3 labelled, 2 an opinion, 1 a likelihood, 0 not at all."""
-    before, after = clause[: found.start()].split(), _IS_WRONG.sub("", clause[found.end() :]).split()
+    before = clause[max(found.start - _SIGHT, 0) : found.start].split()
+    after = _IS_WRONG.sub("", clause[found.end : found.end + _SIGHT]).split()
     last, following = before[-1] if before else "", after[0].strip(":") if after else ""
-    phrase = found["phrase"]
+    phrase = found.phrase
     if last == _LABEL.strip():
         return 3
     if last in _NO_DEGREE or (phrase in _STEP.split("|") and (before or after)):
@@ -227,7 +302,7 @@ def _rank(clause: str, found: re.Match[str], *, alone: bool) -> int:
     bare = not (before or after) and alone
     if phrase in _ONLY_ALONE:
         return int(bare)
-    if phrase in _STATES and not (bare or found["modifier"] or _is_state(phrase, last, following)):
+    if phrase in _STATES and not (bare or found.is_degree or _is_state(phrase, last, following)):
         return 0
     return 2 if phrase.startswith(_OPINIONS) else 1
 
@@ -237,13 +312,13 @@ def _is_state(phrase: str, last: str, following: str) -> bool:
     return last in (_SELF if phrase == "positive" else _BE) and following in _FOLLOWED
 
 
-def _of_right(clause: str, found: re.Match[str], values: Mapping[str, float]) -> float | None:
+def _of_right(clause: str, found: re.Match[str], degree: float | None) -> float | None:
     """Return the probability of being right: "probably wrong" is turned around."""
-    value = _degree(found, values)
-    if value is not None and _IS_WRONG.match(clause, found.end()):
-        return 1.0 - value
-    other = _WRONG.search(clause, found.end()) or _TO_OTHER.match(clause, found.end())
-    return None if other else value
+    if degree is not None and _IS_WRONG.match(clause, found.end()):
+        return 1.0 - degree
+    end = found.end()
+    other = _WRONG.search(clause, end, end + _SIGHT) or _TO_OTHER.match(clause, end)
+    return None if other else degree
 
 
 def _degree(found: re.Match[str], values: Mapping[str, float]) -> float | None:
@@ -255,7 +330,7 @@ def _degree(found: re.Match[str], values: Mapping[str, float]) -> float | None:
     after = (found["after"] or "").strip()
     if found["not"]:
         stated = values.get(f"not {phrase}")
-        return stated if stated is not None else _negated(values[phrase], modifier, found["much"] or after)
+        return stated if stated is not None else _negated(values[phrase], modifier, f"{found['much'] or ''}{after}")
     return 1.0 - value if after == "not" and phrase not in _EITHER_WAY else value
 
 
@@ -273,20 +348,12 @@ def _modified(value: float, modifier: str) -> float:
 
 def _negated(value: float, modifier: str, much: str) -> float | None:
     """Return the probability of what is said not to hold: "not unlikely" is less than likely."""
-    if value <= 0.5:  # of "not impossible" and "not average" nobody can tell
-        return _modified(1.0 - value, _WEAKENED) if 0.0 < value < 0.5 else None
-    at_all = much.strip() == "at all"
-    if value == 1.0:
-        return _NOT_SURE / 2.0 if at_all else _NOT_SURE
-    if at_all:
+    if value == 0.0:  # of "not impossible" nobody can tell
+        return None
+    if value <= 0.5:
+        return _modified(1.0 - value, _WEAKENED)
+    if any(word in much for word in _AT_ALL) or ("even" in much and modifier in _WEAK.split("|")):
         return _NOT_AT_ALL
+    if value == 1.0:
+        return _NOT_SURE
     return _NOT_VERY if modifier or much else 1.0 - value
-
-
-def faults(words: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Return the entries of a scale that are no phrase with a probability."""
-    return [
-        (phrase, value)
-        for phrase, value in words.items()
-        if not (isinstance(phrase, str) and phrase.strip() and isinstance(value, int | float) and 0.0 <= value <= 1.0)
-    ]

@@ -32,7 +32,8 @@ class Levels:
     names : tuple of str
         Each value as text; a missing one is "(missing)".
     values : polars.Series
-        The values in the type of the table, bands by their names.
+        The values in the type of the table, bands by their names; it has no name of the user's, which polars might
+        take for a pattern.
     """
 
     column: str
@@ -57,10 +58,10 @@ def read_levels(table: Table, groups: Groups, bands: Mapping[str, tuple[str, ...
             named = [
                 None if place is None else bands[key.name][int(place)] for place in keys[key.alias][rows].to_list()
             ]
-            values = pl.Series(key.name, named, dtype=pl.String)
+            values = pl.Series(named, dtype=pl.String)
             texts: Sequence[str | None] = named
         else:
-            values, texts = typed[key.name][here], list(keys_as_text(table, few, key))[here]
+            values, texts = typed[key.name].alias(key.alias)[here], list(keys_as_text(table, few, key))[here]
             values = values.cast(pl.String) if values.dtype == pl.Null else values
         levels.append(Levels(column=key.name, codes=codes, names=unique_names(texts), values=values))
     return levels, few
@@ -127,19 +128,17 @@ def crossed(levels: Sequence[Levels], *, depth: int, most: int) -> Crossings:
 
 
 def side_by_side(levels: Sequence[Levels], *, most: int) -> Crossings:
-    """Return the segments of each column by itself, where each was read by itself and its values follow one another."""
+    """Return the segments of each column by itself, where each was read by itself, one after the other."""
     counts = [len(level.names) for level in levels]
-    total = sum(counts)
-    if total > most:
-        raise SegmentError(_too_many(total, most, levels, 1))
+    if sum(counts) > most:
+        raise SegmentError(_too_many(sum(counts), most, levels, 1))
     starts = np.cumsum([0, *counts[:-1]])
-    codes = np.full((total, len(levels)), -1, dtype=np.int64)
-    segments = []
+    codes = np.full((sum(counts), len(levels)), -1, dtype=np.int64)
+    segments, read = [], np.cumsum([0, *(len(level.codes) for level in levels)])
     for j, (level, start) in enumerate(zip(levels, starts, strict=True)):
-        segment = np.full(total, -1, dtype=np.int64)
-        here = slice(start, start + len(level.codes))
-        segment[here] = start + level.codes
-        codes[segment[here], j] = level.codes
+        segment = np.full(read[-1], -1, dtype=np.int64)
+        segment[read[j] : read[j + 1]] = start + level.codes
+        codes[start : start + counts[j], j] = np.arange(counts[j])
         segments.append(segment)
     return Crossings(
         families=tuple((j,) for j in range(len(levels))), segment=tuple(segments), starts=starts, codes=codes
@@ -165,7 +164,7 @@ def key_columns(crossings: Crossings, levels: Sequence[Levels]) -> dict[str, pl.
     columns = {}
     for j, level in enumerate(levels):
         code = crossings.codes[:, j]
-        padded = pl.concat([level.values, pl.Series(level.column, [None], dtype=level.values.dtype)])
+        padded = pl.concat([level.values, pl.Series([None], dtype=level.values.dtype)])
         columns[level.column] = padded.gather(np.where(code < 0, len(level.values), code))
     return columns
 

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from calframe._charts import forest, standalone
+from calframe._charts._captions import forest_marks
+from calframe._charts._names import told_apart
 from calframe._verdicts import WORDS
-from calframe._words._numbers import count, interval, percent, points, rows
+from calframe._words._lines import columns
+from calframe._words._numbers import count, interval, percent, plural, points, rows
 
 _ALL_SHOWN = 20  # up to this many segments all are drawn, above it only those not within tolerance
+_LONG = 26  # columns; of longer names only the values are told, where they tell the segments apart
 
 
 def forest_chart(table: pl.DataFrame, *, tolerance: float, level: str, width: int, most: int) -> Any:
-    """Draw the worst segments of an audit, in the order of its table."""
-    return standalone(forest(forest_rows(table, level=level, most=most), tolerance=tolerance, width=width))
+    """Draw the worst segments of an audit, in the order of its table, and say what is not drawn."""
+    drawn = forest_rows(table, level=level, most=most)
+    comparisons = table["pvalue_adjusted"].count()
+    parts = [forest_marks(level=level, comparisons=comparisons, zone=tolerance), _left_out(table, drawn)]
+    if "gap_to_reference" in table.columns:
+        parts.append("Gaps are those of each segment by itself; .table sets them beside the reference group.")
+    caption = " ".join(part for part in parts if part)
+    return standalone(forest(drawn, tolerance=tolerance, width=width), caption=caption, width=width)
+
+
+def _left_out(table: pl.DataFrame, drawn: pl.DataFrame) -> str:
+    """Say how many segments are not drawn, and which of them are within tolerance."""
+    left = table.height - drawn.height
+    if not left:
+        return ""
+    within, shown = (one.filter(pl.col("verdict") == "within").height for one in (table, drawn))
+    of_these = f", {count(within - shown)} of them within tolerance," if within > shown else ""
+    return f"{plural(left, 'more segment')}{of_these} {'is' if left == 1 else 'are'} in .table."
 
 
 def forest_rows(table: pl.DataFrame, *, level: str, most: int) -> pl.DataFrame:
@@ -35,7 +56,7 @@ def forest_rows(table: pl.DataFrame, *, level: str, most: int) -> pl.DataFrame:
     shown = (shown if shown.height else table).head(most)
     described = [_described(row, level) for row in shown.iter_rows(named=True)]
     return shown.select(
-        pl.Series("segment", _unique(shown["segment"].to_list()), dtype=pl.String),
+        pl.Series("segment", _names(shown), dtype=pl.String),
         "gap",
         pl.col("gap_low").alias("low"),
         pl.col("gap_high").alias("high"),
@@ -67,14 +88,17 @@ def _described(row: Mapping[str, Any], level: str) -> dict[str, str]:
     }
 
 
-def _unique(names: Sequence[str]) -> list[str]:
-    """Return names of which no two are the same: text of users may hold what joins columns."""
-    seen: dict[str, int] = {}
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-    counts = dict.fromkeys(seen, 0)
-    out = []
-    for name in names:
-        counts[name] += 1
-        out.append(name if seen[name] == 1 else f"{name} ({counts[name]})")
-    return out
+def _names(shown: pl.DataFrame) -> list[str]:
+    """Return the names of segments, of which no two are the same: text of users may hold what joins columns."""
+    names = shown["segment"].to_list()
+    if "columns" in shown.columns and max(map(columns, names), default=0) > _LONG:
+        values = [_values(name, of) for name, of in zip(names, shown["columns"], strict=True)]
+        names = [value if values.count(value) == 1 else name for value, name in zip(values, names, strict=True)]
+    return told_apart(names)
+
+
+def _values(name: str, of: str) -> str:
+    """Return "West & 25–45" of "region=West & age=25–45", columns "region & age"."""
+    for column in of.split(" & "):
+        name = re.sub(rf"(^| & ){re.escape(column)}=", r"\1", name, count=1)
+    return name

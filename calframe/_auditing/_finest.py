@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import polars as pl
 
 from calframe._auditing._bands import Banded
 from calframe._auditing._crossings import Crossings, Levels, crossed, read_levels, side_by_side
@@ -14,7 +15,7 @@ from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import empty_categories, warn_empty_categories
 from calframe._kernels._binned import spread
-from calframe._registry import Cells
+from calframe._registry import Cells, Term
 from calframe._typing import Bools, Ints
 
 
@@ -32,6 +33,8 @@ class Finest:
         Row counts of each crossing.
     once : ndarray of bool
         Crossings that hold each row once: all of them, or those of the first column where each was read by itself.
+    cluster : ndarray of int64
+        Where clusters of rows are told apart, so are crossings: the cluster of each, -1 for rows without one.
     """
 
     cells: Cells
@@ -41,9 +44,10 @@ class Finest:
     n_invalid: Ints
     n_zero: Ints
     once: Bools
+    cluster: Ints
 
     @classmethod
-    def of(cls, read: Sequence[Groups]) -> Self:
+    def of(cls, read: Sequence[Groups], *, clustered: bool) -> Self:
         """Put what was read side by side."""
         before = np.cumsum([0, *(len(groups.bin) for groups in read)])
         names = read[0].cells.sums
@@ -60,6 +64,7 @@ class Finest:
             n_invalid=np.concatenate([groups.n_invalid for groups in read]),
             n_zero=np.concatenate([groups.n_zero for groups in read]),
             once=np.repeat(np.arange(len(read)) == 0, [len(groups) for groups in read]),
+            cluster=_clusters(read) if clustered else np.zeros(0, dtype=np.int64),
         )
 
     def crossing(self) -> Ints:
@@ -78,7 +83,15 @@ class Read:
 
 
 def read_finest(
-    cut: Banded, terms: Sequence[str], *, bins: Bins | None, depth: int, joint: bool, most: int, engine: Any
+    cut: Banded,
+    terms: Sequence[str],
+    *,
+    own: Mapping[str, Term],
+    bins: Bins | None,
+    depth: int,
+    joint: bool,
+    most: int,
+    engine: Any,
 ) -> Read:
     """Run the aggregates of an audit.
 
@@ -88,6 +101,8 @@ def read_finest(
         The opened table, numeric columns cut into bands.
     terms : sequence of str
         Sums of rows wanted.
+    own : mapping of str to callable
+        Those that do not ship with the package.
     bins : Bins or None
         Score cells, where cumulative errors are looked for.
     depth, most : int
@@ -99,11 +114,14 @@ def read_finest(
     """
     table = cut.table
     tables = [table] if joint else [replace(table, keys=(key,)) for key in table.keys]
+    apart = () if table.cluster is None else (table.cluster,)
     read: list[Groups] = []
     levels: list[Levels] = []
     empty: dict[str, list[str]] = {}
     for one in tables:
-        groups = read_groups(one, one.collect(cells_plan(one, terms, bins=bins), engine=engine), terms)
+        split = replace(one, keys=(*one.keys, *apart))
+        cells = split.collect(cells_plan(split, terms, bins=bins, own=own), engine=engine)
+        groups = read_groups(split, cells, terms)
         found, few = read_levels(one, groups, cut.names)
         warn_empty_categories(one, few)
         empty |= {key.name: empty_categories(one, few, key) for key in one.keys}
@@ -111,8 +129,17 @@ def read_finest(
         levels += found
     crossings = crossed(levels, depth=depth, most=most) if joint else side_by_side(levels, most=most)
     return Read(
-        finest=Finest.of(read),
+        finest=Finest.of(read, clustered=bool(apart)),
         levels=tuple(levels),
         crossings=crossings,
         empty={name: values for name, values in empty.items() if values},
     )
+
+
+def _clusters(read: Sequence[Groups]) -> Ints:
+    """Return the cluster of each crossing, counted from 0 in each reading by itself."""
+    codes = []
+    for groups in read:
+        column = groups.keys.select("_cf_cluster").to_polars().get_column("_cf_cluster")
+        codes.append(column.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1)
+    return np.concatenate(codes)

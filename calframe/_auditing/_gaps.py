@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from calframe._auditing._crossings import Crossings
-from calframe._auditing._finest import Finest
 from calframe._kernels._binned import effective_rows, ratio
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._kernels._intervals import rate_interval
@@ -17,6 +17,8 @@ from calframe._testing._tails import upper_tail
 from calframe._typing import Bools, Floats, Ints
 from calframe._verdicts import MIN_EVENTS, Judged, judge
 
+_HUGE = 1e100
+_SUMMED = ("n", "count", "weight", "squared", "label", "score")
 _ROUNDING = 1e-6  # a hundred rows must not become fewer by arithmetic
 
 
@@ -28,40 +30,48 @@ class Sums:
     ----------
     n : ndarray
         Rows.
+    count : ndarray
+        The same, as often as weights say where these are numbers of rows.
     weight, squared, label, score : ndarray
         Sums of w, w^2 (w where weights count rows), w y and w s.
+    units : ndarray, optional
+        Clusters, where rows are not independent.
     """
 
     n: Floats
+    count: Floats
     weight: Floats
     squared: Floats
     label: Floats
     score: Floats
+    units: Floats | None = None
 
     @classmethod
-    def of_finest(cls, finest: Finest) -> Self:
-        """Return the sums of each finest crossing."""
-        total = finest.cells.total
-        n = finest.n.astype(np.float64)
-        return cls(n=n, weight=total("w"), squared=total("w2"), label=total("wy"), score=total("wp"))
+    def of_cells(cls, n: Ints, total: Callable[[str], Floats], *, frequency: bool) -> Self:
+        """Return the sums of segments (or crossings) from their rows and what their cells add up to."""
+        rows, weight = n.astype(np.float64), total("w")
+        return cls(
+            n=rows,
+            count=weight if frequency else rows,
+            weight=weight,
+            squared=total("w2"),
+            label=total("wy"),
+            score=total("wp"),
+        )
+
+    def clustered(self, units: Floats, effect: Floats) -> Self:
+        """Return the sums of rows in clusters: effective rows are fewer by a factor, which may be infinite."""
+        return replace(self, squared=self.squared * np.where(np.isfinite(effect), effect, _HUGE), units=units)
 
     def over(self, crossings: Crossings, *, only: Bools | None = None) -> Self:
         """Return the sums of each segment, of all its crossings or of some."""
         kept = 1.0 if only is None else only.astype(np.float64)
         total = crossings.total
-        return type(self)(
-            n=total(self.n * kept),
-            weight=total(self.weight * kept),
-            squared=total(self.squared * kept),
-            label=total(self.label * kept),
-            score=total(self.score * kept),
-        )
+        return type(self)(**{name: total(getattr(self, name) * kept) for name in _SUMMED})
 
     def whole(self, kept: Bools) -> Self:
         """Return the sums of some crossings as one segment."""
-        values = (self.n, self.weight, self.squared, self.label, self.score)
-        n, weight, squared, label, score = (np.array([value[kept].sum()]) for value in values)
-        return type(self)(n=n, weight=weight, squared=squared, label=label, score=score)
+        return type(self)(**{name: np.array([getattr(self, name)[kept].sum()]) for name in _SUMMED})
 
     def without(self, part: Self) -> Self:
         """Return these sums less those of a part; without rows left all are 0, whatever rounding leaves."""
@@ -70,13 +80,7 @@ class Sums:
         def less(mine: Floats, its: Floats) -> Floats:
             return np.where(left, np.maximum(mine - its, 0.0), 0.0)
 
-        return type(self)(
-            n=less(self.n, part.n),
-            weight=less(self.weight, part.weight),
-            squared=less(self.squared, part.squared),
-            label=less(self.label, part.label),
-            score=less(self.score, part.score),
-        )
+        return type(self)(**{name: less(getattr(self, name), getattr(part, name)) for name in _SUMMED})
 
     @property
     def rate(self) -> Floats:
@@ -109,8 +113,9 @@ class Sums:
         return found
 
     def eventful(self) -> Bools:
-        """Return which segments have events and non-events enough for a normal law."""
-        rows, rate = self.rows, np.nan_to_num(self.rate)
+        """Return which segments have events and non-events enough, even if the rows of a cluster all are one."""
+        rate, rows = np.nan_to_num(self.rate), self.rows
+        rows = rows if self.units is None else np.minimum(rows, self.units)
         found: Bools = (rows * rate >= MIN_EVENTS - _ROUNDING) & (rows * (1.0 - rate) >= MIN_EVENTS - _ROUNDING)
         return found
 
@@ -125,13 +130,18 @@ class Rules:
     min_rows: float
 
 
-def judged(sums: Sums, rules: Rules) -> Judged:
-    """Judge gaps against the tolerance, over all segments at once."""
+def judged(sums: Sums, rules: Rules, *, size: Floats | None = None) -> Judged:
+    """Judge gaps against the tolerance, over all segments at once.
+
+    `size` is what the number of segments judged goes by: effective rows, before labels have a say in them.
+    """
     return judge(
         rate=sums.rate,
         score=sums.mean_score,
         n=sums.rows,
-        rows=sums.n,
+        size=size,
+        units=sums.units,
+        rows=sums.count,
         tolerance=rules.tolerance,
         alpha=rules.alpha,
         correction=rules.correction,

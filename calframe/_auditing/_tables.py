@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from calframe._auditing._bands import banded
+from calframe._auditing._clusters import CLUSTER_TERMS, Clusters, clustered, squared_residual
 from calframe._auditing._crossings import key_columns, segment_names
 from calframe._auditing._finest import Read, read_finest
 from calframe._auditing._gaps import Compared, Rules, Sums, compared, judged, judged_columns, shrunken_gaps
@@ -87,16 +88,20 @@ def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> A
     table = open_table(data, roles, reserved=_RESERVED if options.keyed else frozenset())
     cut = banded(table, bands=options.numeric_bins, most=options.max_segments, engine=engine)
     table = cut.table
+    ecce = options.ecce and table.cluster is None  # its laws are those of independent rows
+    options = replace(options, ecce=ecce)
+    own = {"w2_residual": squared_residual} if table.cluster else {}
     read = read_finest(
         cut,
-        _SEARCH_TERMS if options.ecce else _TERMS,
-        bins=LogitBins.usual() if options.ecce else None,
+        (*(_SEARCH_TERMS if ecce else _TERMS), *(CLUSTER_TERMS if table.cluster else ())),
+        own=own,
+        bins=LogitBins.usual() if ecce else None,
         depth=options.depth,
         joint=options.depth > 1 or bool(options.reference),
         most=options.max_segments,
         engine=engine,
     )
-    work = _Work.of(read, options)
+    work = _Work.of(read, options, frequency=roles.counts_rows)
     names, columns = segment_names(read.crossings, read.levels)
     found = work.table(table, names, columns)
     order = worst_first(work.judged.verdict, np.nan_to_num(found["net"].to_numpy()))
@@ -110,6 +115,7 @@ def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> A
             "empty_categories": dict(read.empty),
             "n_comparisons": work.judged.comparisons,
             "compared_with": "reference" if options.reference else "rest",
+            "ecce": ecce,
         },
     )
 
@@ -120,35 +126,42 @@ class _Work:
 
     read: Read
     options: AuditOptions
-    cells: Sums
+    whole: Sums
     sums: Sums
     judged: Judged
     compared: Compared
     search: Search | None
 
     @classmethod
-    def of(cls, read: Read, options: AuditOptions) -> _Work:
+    def of(cls, read: Read, options: AuditOptions, *, frequency: bool) -> _Work:
         """Add up, judge, compare and search."""
-        crossings = read.crossings
-        cells = Sums.of_finest(read.finest)
+        finest, crossings, rules = read.finest, read.crossings, options.rules
+        cells = Sums.of_cells(finest.n, finest.cells.total, frequency=frequency)
         sums = cells.over(crossings)
         inside = reference_group(options.reference, read.levels) if options.reference else None
-        whole = cells.whole(read.finest.once if inside is None else inside)
+        whole = cells.whole(finest.once if inside is None else inside)
         other = whole.without(sums if inside is None else cells.over(crossings, only=inside))
+        everything, size, enough = cells.whole(finest.once), sums.rows, sums.enough(options.min_rows)
+        if len(finest.cluster):
+            tail = options.alpha / (2.0 * max(int(enough.sum()), 1))
+            sums = clustered(sums, Clusters.of(finest, crossings), tail)
+            compared_with = Clusters.whole(finest, finest.once if inside is None else inside)
+            other = other.clustered(compared_with.count, compared_with.effect(whole.gap, tail))
+            everything = clustered(everything, Clusters.whole(finest, finest.once), options.alpha / 2.0)
         return cls(
             read=read,
             options=options,
-            cells=cells,
+            whole=everything,
             sums=sums,
-            judged=judged(sums, options.rules),
-            compared=compared(sums, other, options.rules),
-            search=_search(read, sums.enough(options.min_rows), options) if options.ecce else None,
+            judged=judged(sums, rules, size=size),
+            compared=compared(sums, other, rules),
+            search=_search(read, enough, options) if options.ecce else None,
         )
 
     def table(self, table: Table, names: list[str], columns: list[str]) -> pl.DataFrame:
         """Return the rows of all segments, in the order of families."""
         sums, verdicts = self.sums, self.judged
-        overall = float(self.cells.whole(self.read.finest.once).gap[0])
+        overall = float(self.whole.gap[0])
         small = shrunken_gaps(sums, self.read.crossings.starts, overall)
         numbers = {
             **judged_columns(sums, verdicts),
@@ -169,7 +182,7 @@ class _Work:
                 **numbers,
                 "verdict": list(verdicts.verdict),
                 "rows_needed": verdicts.rows_needed,
-                "net": sums.n * sums.gap,
+                "net": sums.count * sums.gap,
                 "note": pl.Series(self._notes(), dtype=pl.String),
             }
         )
@@ -208,7 +221,7 @@ class _Work:
 
     def overall(self) -> Json:
         """Return all rows as one segment, judged alone."""
-        whole = self.cells.whole(self.read.finest.once)
+        whole = self.whole
         alone = judged(whole, self.options.rules)
         values = {
             "rate": whole.rate,
@@ -288,7 +301,9 @@ class _Work:
             ),
             (
                 sums.enough(self.options.min_rows) & ~sums.eventful(),
-                f"gap not judged: fewer than {MIN_EVENTS} of one outcome",
+                f"gap not judged: fewer than {MIN_EVENTS} of one outcome"
+                if sums.units is None
+                else f"gap not judged: too few clusters to be sure of {MIN_EVENTS} of each outcome",
             ),
             ((sums.n >= SHOWN_ROWS) & np.isnan(self.compared.difference), "no other rows to compare with"),
         ]

@@ -17,7 +17,7 @@ from calframe._charts._names import names_of
 from calframe._charts._overlay import COLOURS, overlay, overlay_lines
 from calframe._charts._reliability import reliability
 from calframe._charts._theme import DARK, LIGHT, NARROW, WIDE, Drawing, resolved, specification, standalone, themed
-from calframe._charts._timeline import timeline
+from calframe._charts._timeline import timeline, timelines
 
 __all__ = [
     "COLOURS",
@@ -41,5 +41,6 @@ __all__ = [
     "standalone",
     "themed",
     "timeline",
+    "timelines",
     "upper_end",
 ]

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import altair as alt
 import polars as pl
 
-from calframe._charts._data import text_width
+from calframe._charts._data import fitted_names, text_width
 from calframe._charts._theme import token
 
 # The sign is ours: Vega would write "+0" for zero. ".6~r" is six significant figures, no exponent, no idle zeros.
@@ -24,6 +24,13 @@ _LEAST_SPAN: Final = 0.02  # percentage points
 _NAME_SIZE: Final = 13
 _NAME_GAP: Final = 10  # pixels between a name and the plot
 _NAME_MARGIN: Final = 6
+_SMALL_NAME_SIZE: Final = 12  # of a name in two lines
+_NAME_LINE: Final = 13  # pixels from one line to the next
+_IN_LINES: Final = r"split(datum.label, '\n')"
+_ABOUT_THE_MIDDLE: Final[dict[str, Any]] = {  # one line on it, or one above and one below
+    "condition": {"test": r"indexof(datum.value, '\n') > 0", "value": "bottom"},
+    "value": "middle",
+}
 # Names are cut where the drawing is made, and shown in the reader's font, which may be this much wider.
 CUT: Final = 0.86
 LABELS: Final = 46  # pixels of the labels left of a plot; fixed, so that plots above each other line up
@@ -32,32 +39,59 @@ Domain = tuple[float, float]
 
 
 class Names(NamedTuple):
-    """The names of the rows, in order, with the room left of the plot and the width at which they are cut."""
+    """The names of the rows, in order, whole and as shown, with the room left of the plot and the size of letters."""
 
+    whole: list[str]
     texts: list[str]
     extent: int
-    limit: float
+    size: int
 
     @classmethod
-    def from_texts(cls, texts: list[str], *, least: int, most: int) -> Names:
-        """Take as many pixels as the longest name needs, within bounds."""
-        needed = text_width(texts, size=_NAME_SIZE) + _NAME_GAP + _NAME_MARGIN
-        extent = int(min(max(needed, least), most))
-        limit = extent - _NAME_GAP
-        return cls(texts, extent, limit if needed <= most else CUT * limit)
+    def beside(cls, names: list[str], *, least: int, most: int) -> Names:
+        """Stand left of the plot on as many pixels as the longest name needs, within bounds, or in two lines."""
+        needed = text_width(names, size=_NAME_SIZE) + _NAME_GAP + _NAME_MARGIN
+        if needed <= most:
+            return cls(names, names, int(max(needed, least)), _NAME_SIZE)
+        room, size = CUT * (most - _NAME_GAP), _SMALL_NAME_SIZE
+        cut = fitted_names(names, 2 * room - 2 * size, size=size)
+        return cls(names, [_in_two(name, room) for name in cut], most, size)
+
+    @classmethod
+    def above(cls, names: list[str], *, room: float) -> Names:
+        """Stand above the marks, each in a line of so many pixels."""
+        return cls(names, fitted_names(names, CUT * room, size=_NAME_SIZE), 0, _NAME_SIZE)
+
+    def shown(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of these names, called as they are shown; the names are in `segment`."""
+        known = rows.filter(pl.col("segment").is_in(self.whole))
+        return known.with_columns(pl.col("segment").replace_strict(self.whole, self.texts, return_dtype=pl.String))
 
     def y(self, field: str, *, at: float = 0.5) -> alt.Y:
         """Return the axis of names; `at` is the place within a row, from 0 (top) to 1."""
         axis = alt.Axis(
             title=None,
-            labelFontSize=_NAME_SIZE,
+            labelExpr=_IN_LINES,
+            labelFontSize=self.size,
+            labelLineHeight=_NAME_LINE,
+            labelBaseline=_ABOUT_THE_MIDDLE,
             labelColor=token("ink"),
-            labelLimit=self.limit,
+            labelLimit=0,
             labelOverlap=False,
             minExtent=self.extent,
             maxExtent=self.extent,
         )
-        return alt.Y(f"{field}:N", scale=alt.Scale(domain=self.texts), axis=axis, bandPosition=at)
+        scale = alt.Scale(domain=self.texts)
+        return alt.Y(f"{field}:N", scale=scale, axis=axis if self.extent else None, bandPosition=at)
+
+
+def _in_two(name: str, room: float) -> str:
+    """Break a name into two lines of so many pixels, between words if it can be."""
+    fits = [at for at in range(1, len(name) + 1) if text_width([name[:at]], size=_SMALL_NAME_SIZE) <= room]
+    if fits[-1] == len(name):
+        return name
+    rest = (at for at in reversed(fits) if text_width([name[at:]], size=_SMALL_NAME_SIZE) <= room)
+    at = next((at for at in rest if name[at] == " "), fits[-1])
+    return f"{name[:at]}\n{name[at:].lstrip()}"
 
 
 def score_x(field: str, *, limit: float, title: str | None = None, labels: bool = True) -> alt.X:

@@ -10,15 +10,18 @@ import polars as pl
 from polars import selectors as cs
 
 from calframe._charts._axes import upper_end
+from calframe._charts._captions import curve_marks, joined, line_marks, lines_marks, overlay_marks
 from calframe._charts._diagram import SAID
 from calframe._charts._lines import reliability_line
 from calframe._charts._names import curve_names, thousands
-from calframe._charts._overlay import overlay, overlay_lines
+from calframe._charts._overlay import MOST_RIBBONS, overlay, overlay_lines
 from calframe._charts._reliability import reliability
 from calframe._charts._theme import standalone
 from calframe._typing import Notion
+from calframe._words._numbers import MINUS
 
 _CONFIDENCE: Final = "said (confidence)"
+_NOUN: Final = pl.when(pl.col("n") == 1).then(pl.lit(" row")).otherwise(pl.lit(" rows"))
 
 
 def reliability_curves(
@@ -29,6 +32,7 @@ def reliability_curves(
     method: str = "binned",
     notion: Notion | None = None,
     edges: bool = True,
+    level: str | None = None,
 ) -> Any:
     """Draw a table of reliability curves in plain colours, to be shown or saved by itself.
 
@@ -49,6 +53,8 @@ def reliability_curves(
     edges : bool, default True
         Whether bins lie between edges that are known beforehand. Only then is one curve drawn over a histogram: steps
         and bins of equal weight have widths of their own, and bars on them would mislead.
+    level : str, optional
+        Confidence level of intervals and band, such as "95%", for the caption.
 
     Returns
     -------
@@ -65,12 +71,16 @@ def reliability_curves(
     said = _CONFIDENCE if notion == "confidence" else SAID
     place: dict[str, Any] = {"width": width, "limit": limit, "said": said}
     if points["curve"].n_unique() > 1:
-        several = overlay(points, **place) if method == "binned" else overlay_lines(points, steps=steps, **place)
-        return standalone(several)
+        if method == "binned":
+            return standalone(overlay(points, **place), caption=joined(overlay_marks(level)), width=width)
+        many = points["curve"].n_unique() > MOST_RIBBONS
+        marks = joined(lines_marks(level, ribbons=not many))
+        return standalone(overlay_lines(points, steps=steps, **place), caption=marks, width=width)
     histogram = points if edges and not steps else None
     if method == "binned" or points.height <= 1:
-        return standalone(reliability(points, histogram, **place))
-    return standalone(reliability_line(points, histogram, steps=steps, **place))
+        return standalone(reliability(points, histogram, **place), caption=joined(curve_marks(level)), width=width)
+    line = reliability_line(points, histogram, steps=steps, **place)
+    return standalone(line, caption=joined(line_marks(level)), width=width)
 
 
 def _state() -> pl.Expr:
@@ -89,14 +99,20 @@ def _words(method: str, limit: float) -> pl.Expr:
     digits = 1 + ceil(-log10(limit))
     columns = ("mean_score", "rate", "lower", "upper")
     said, happened, lower, upper = (pl.format("{}%", (pl.col(name) * 100).round(digits)) for name in columns)
-    rows = pl.col("n").map_batches(thousands, return_dtype=pl.String)
+    rows = pl.format("{}{}", pl.col("n").map_batches(thousands, return_dtype=pl.String), _NOUN)
+    low, high = (pl.format("{}%", (pl.col(name) * 100).round(digits)) for name in ("rate_low", "rate_high"))
+    size = (pl.col("gap") * 100).round(digits)
+    sign = pl.when(size > 0).then(pl.lit("+")).when(size < 0).then(pl.lit(MINUS)).otherwise(pl.lit(""))
+    gap = pl.format(", gap {}{} pp", sign, size.abs())
+    interval = pl.format(" (interval {} to {})", low, high)
+    more = pl.concat_str(interval.fill_null(""), gap.fill_null(""))
     if method == "binned":
-        words = pl.format("said {}, happened {} of {} rows", said, happened, rows)
+        words = pl.format("said {}, happened {} of {}{}", said, happened, rows, more)
     elif method == "isotonic":
         range_ = pl.when(lower == upper).then(lower).otherwise(pl.format("{} to {}", lower, upper))
-        words = pl.format("said {}, happened {} of {} rows", range_, happened, rows)
+        words = pl.format("said {}, happened {} of {}{}", range_, happened, rows, interval.fill_null(""))
     else:
-        words = pl.format("said {}, happens {} by the curve; {} rows here", said, happened, rows)
+        words = pl.format("said {}, happens {} by the curve{}; {} here", said, happened, more, rows)
     name = pl.when(pl.col("name") == "").then(pl.lit("")).otherwise(pl.col("name") + ": ")
     return pl.format("{}{}", name, words)
 

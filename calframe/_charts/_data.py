@@ -10,12 +10,16 @@ import altair as alt
 import polars as pl
 import polars.selectors as cs
 
+from calframe._words._lines import distinct
+
 Columns: TypeAlias = Mapping[str, type[pl.DataType]]
 
 # A control character in a text stops the SVG writer, and with it the process; each has a visible picture in Unicode.
 _CONTROLS: Final = [chr(code) for code in range(0x20)] + ["\x7f", "\ufffe", "\uffff"]
 _PICTURES: Final = [chr(0x2400 + code) for code in range(0x20)] + ["\u2421", "\ufffd", "\ufffd"]
 _FIGURES: Final = 6  # significant figures of a position: a thousandth of a pixel
+_EM: Final = 0.56  # width of most letters
+_FEWEST: Final = 6  # columns of a cut name
 
 
 def tidy(table: pl.DataFrame, columns: Columns) -> pl.DataFrame:
@@ -50,10 +54,23 @@ def text_width(values: Sequence[str], *, size: float = 12) -> float:
     return max((sum(_em(sign) for sign in text) for text in values), default=0.0) * size
 
 
+def fitted_names(names: Sequence[str], room: float, *, size: float = 12) -> list[str]:
+    """Return names that take at most so many pixels, cut so that those that differ still do.
+
+    The drawing's own cut would take the same end off all, and go through the middle of an emoji, and fail.
+    """
+    if text_width(names, size=size) <= room:
+        return list(names)
+    width = max(_FEWEST, int(room / (_EM * size)))
+    while (taken := text_width(found := distinct(names, width), size=size)) > room and width > _FEWEST:
+        width = max(_FEWEST, min(width - 1, int(width * room / taken) + 1))
+    return found
+
+
 def _em(sign: str) -> float:
     """Return the width of one character in ems."""
     if unicodedata.combining(sign):
         return 0.0
     if unicodedata.east_asian_width(sign) in "WF":
         return 1.0
-    return 0.7 if sign.isupper() or sign in "%@mw→−" else 0.56
+    return 0.7 if sign.isupper() or sign in "%@mw→−" else _EM

@@ -9,12 +9,13 @@ import altair as alt
 import polars as pl
 from polars import selectors as cs
 
-from calframe._charts._axes import LABELS, fixed, score_x, upper_end
+from calframe._charts._axes import LABELS, Domain, fixed, score_x, upper_end
 from calframe._charts._data import Columns, inline, tidy
-from calframe._charts._marks import Part, layered, words
-from calframe._charts._named_lines import NamedLines
+from calframe._charts._marks import Part, layered
+from calframe._charts._named_lines import NamedLines, plotted
 from calframe._charts._names import curve_names
-from calframe._charts._theme import standalone, themed, token
+from calframe._charts._theme import standalone, token
+from calframe._words._thresholds import threshold as written
 
 _COLUMNS: Final[Columns] = {
     "curve": pl.String,
@@ -26,12 +27,14 @@ _COLUMNS: Final[Columns] = {
     "description": pl.String,
 }
 _ROWS: Final = {"curve": pl.String, "rows": pl.Int64}
-_BELOW: Final = 0.25  # of the height above 0: how far below it the axis reaches
+_BELOW: Final = 0.25  # of the height above 0: how far below it the axis reaches at least
 _NO_BENEFIT: Final = 0.01  # upper end of the axis where nothing is worth anything
-_HEIGHT: Final = 0.7  # of the width
 _SPOKEN: Final = 20  # of the axis: points nearer to each other have no words of their own
-_LABEL: Final = 6  # pixels between words and the edge
-_LINE: Final = 18  # pixels of a line of words
+_ROOM: Final = 1.05  # of what is shown
+_CAPTION: Final = (
+    "Line: net benefit (up) of acting on scores from a threshold on (along); dotted: of acting on everyone; line at 0: "
+    "of acting on no one; dashed: the threshold decided by. No intervals: costs have them, in .curve."
+)
 
 
 def decision_curves(
@@ -39,9 +42,9 @@ def decision_curves(
 ) -> Any:
     """Draw decision curves in plain colours, to be shown or saved by itself.
 
-    The eight curves of most rows have a colour, and further ones are thin and grey. Acting on everyone is dotted, in
+    Up to five curves share a plot; of more, the twelve of most rows have a panel each. Acting on everyone is dotted, in
     the colour of its curve; acting on no one is the line at 0. The axis of thresholds ends where neither is worth more
-    than that.
+    than that. Every curve is shown whole, acting on everyone may leave the plot below.
 
     Parameters
     ----------
@@ -58,27 +61,36 @@ def decision_curves(
 
     Returns
     -------
-    altair.LayerChart
+    altair.LayerChart or altair.ConcatChart
         With thresholds along, and net benefit up.
     """
     points = _points(table, sizes, keys)
     useful = points.filter((pl.col("value") > 0) | (pl.col("everyone") > 0))["at"]
     limit = upper_end(max([threshold, *useful]))
     points = points.filter(pl.col("at") <= limit)
-    lines = NamedLines.of_points(points, width=width)
-    top = max([0.0, *points["value"].drop_nulls(), *points["everyone"].drop_nulls()]) * 1.05 or _NO_BENEFIT
-    x, height = score_x("at", limit=limit, title="threshold: act from this score on"), _HEIGHT * lines.side
-    y = _y("value", top)
-    parts: list[Part] = [
-        _upright(threshold, x),
-        _level(y),
-        *_everyone(lines.parted(points)[0], lines, x, top),
-        *lines.lines(points, x, y),
-        *lines.spots(points, x, y),
-        words("dotted: act on everyone", x=lines.side - _LABEL, y=_LINE, align="right", colour="muted"),
-        words("line at 0: act on no one", x=lines.side - _LABEL, y=2 * _LINE, align="right", colour="muted"),
-    ]
-    return standalone(themed(layered(parts, width=lines.side, height=height)))
+    domain = _domain(points)
+
+    def draw(some: pl.DataFrame, lines: NamedLines) -> alt.LayerChart:
+        title = None if lines.is_small else "threshold: act from this score on"
+        x, y = score_x("at", limit=limit, title=title, labels=lines.bottom), _y("value", domain, lines)
+        parts: list[Part] = [
+            *_upright(threshold, x, is_right=threshold > limit / 2, labelled=not lines.is_small),
+            _level(y),
+            *_everyone(some, lines, x, _y("everyone", domain, lines)),
+            *lines.lines(some, x, y),
+            *lines.spots(some, x, y),
+        ]
+        return layered(parts, width=lines.side, height=lines.height)
+
+    drawing, shown = plotted(points, draw, width=width)
+    return standalone(drawing, caption=f"{_CAPTION}{shown}", width=width)
+
+
+def _domain(points: pl.DataFrame) -> Domain:
+    """Return the range of the axis of net benefit: every curve, and a quarter of what is above 0 below it."""
+    values = points["value"].drop_nulls().to_list()
+    top = max([0.0, *values, *points["everyone"].drop_nulls()]) * _ROOM or _NO_BENEFIT
+    return min([-_BELOW * top, *(_ROOM * value for value in values)]), top
 
 
 def _points(table: pl.DataFrame, sizes: Sequence[int], keys: Sequence[str]) -> pl.DataFrame:
@@ -94,7 +106,7 @@ def _points(table: pl.DataFrame, sizes: Sequence[int], keys: Sequence[str]) -> p
     said = pl.format(
         "{}from {} on: acts on {}%, net benefit {}; of acting on everyone {}",
         prefix,
-        pl.col("threshold").round_sig_figs(4),
+        pl.col("threshold").map_elements(written, return_dtype=pl.String),
         (pl.col("acted") * 100).round(1),
         pl.col("net_benefit").round_sig_figs(3),
         pl.col("net_benefit_all").round_sig_figs(3),
@@ -103,28 +115,32 @@ def _points(table: pl.DataFrame, sizes: Sequence[int], keys: Sequence[str]) -> p
     return tidy(named.with_columns(description=pl.when(spoken).then(said)), _COLUMNS).drop_nulls("at")
 
 
-def _y(field: str, top: float) -> alt.Y:
-    """Return the axis of net benefit, whose lines are cut off a little below 0."""
+def _y(field: str, domain: Domain, lines: NamedLines) -> alt.Y:
+    """Return the axis of net benefit."""
+    room = LABELS if lines.left else 0
     axis = alt.Axis(
         format="~g",
-        tickCount=5,
-        minExtent=LABELS,
-        maxExtent=LABELS,
-        title="net benefit: true positives per row, less what false ones undo",
+        tickCount=3 if lines.is_small else 5,
+        minExtent=room,
+        maxExtent=room,
+        labels=lines.left,
+        title=None if lines.is_small else "net benefit: true positives per row, less what false ones undo",
         titleAngle=0,
         titleAlign="left",
         titleBaseline="bottom",
         titleX=-LABELS,
         titleY=-10,
     )
-    return alt.Y(f"{field}:Q", scale=fixed((-_BELOW * top, top)), axis=axis)
+    return alt.Y(f"{field}:Q", scale=fixed(domain), axis=axis)
 
 
-def _upright(threshold: float, x: alt.X) -> alt.Chart:
-    place = alt.InlineData(values=[{"at": threshold}])
-    mark = alt.Chart(place).mark_rule(color=token("faint"), strokeDash=[4, 4], strokeWidth=1, aria=False)
-    rule: alt.Chart = mark.encode(x=x)
-    return rule
+def _upright(threshold: float, x: alt.X, *, is_right: bool, labelled: bool) -> list[alt.Chart]:
+    """Return the threshold as an upright line, with its words at the side that has room."""
+    place = alt.InlineData(values=[{"at": threshold, "words": f"act from {written(threshold)} on"}])
+    rule = alt.Chart(place).mark_rule(color=token("faint"), strokeDash=[4, 4], strokeWidth=1, aria=False)
+    side: dict[str, Any] = {"align": "right", "dx": -5} if is_right else {"align": "left", "dx": 5}
+    words = alt.Chart(place).mark_text(baseline="top", color=token("muted"), aria=False, **side)
+    return [rule.encode(x=x), *[words.encode(x=x, y=alt.value(2), text=alt.Text("words:N"))] * labelled]
 
 
 def _level(y: alt.Y) -> alt.Chart:
@@ -133,11 +149,11 @@ def _level(y: alt.Y) -> alt.Chart:
     return rule
 
 
-def _everyone(points: pl.DataFrame, lines: NamedLines, x: alt.X, top: float) -> list[alt.Chart]:
+def _everyone(points: pl.DataFrame, lines: NamedLines, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     rows = points.drop_nulls("everyone")
     if rows.is_empty():
         return []
     mark = alt.Chart(inline(rows, "curve", "at", "everyone")).mark_line(
         strokeWidth=1.5, strokeDash=[2, 3], aria=False, clip=True
     )
-    return [mark.encode(x=x, y=_y("everyone", top), color=lines.colour(), detail=alt.Detail("curve:N"))]
+    return [mark.encode(x=x, y=y, color=lines.colour(), detail=alt.Detail("curve:N"))]

@@ -8,10 +8,11 @@ import altair as alt
 import polars as pl
 
 from calframe._charts._axes import Domain, Names, gap_axis, gap_domain
-from calframe._charts._data import Columns, inline, single, tidy
+from calframe._charts._data import Columns, inline, single, text_width, tidy
 from calframe._charts._marks import (
     Align,
     Part,
+    Strength,
     described,
     layered,
     shape_by,
@@ -42,7 +43,11 @@ _TEXT_SIZE: Final = 13
 _MANY: Final = 20  # rows; above it they stand closer
 _EDGE: Final = 7  # pixels that an arrowhead needs
 _HEAD: Final = -9  # pixels; where the words above the rows stand
-_LEAST_ENDS: Final = 250  # pixels that the two labels of the ends need side by side
+_TALL: Final = 46  # pixels of a row whose name stands above its marks
+_NAME_AT, _GROUND, _MARKS_AT = 0.28, 0.5, 0.74  # places within such a row; down to the second there is no zone
+_END, _LONG_END = 66, 108  # pixels at the end of such a row: for a gap and a sign, or for "– Too few rows"
+_SIGN: Final = 16  # pixels of the sign
+_AWAY: Final = 12  # pixels between texts of one line
 
 
 class _Column(NamedTuple):
@@ -59,9 +64,12 @@ _TEXTS: Final = (
     _Column("text_gap", "gap", 46, "right", bold=True),
     _Column("text_rate", "said → happened", 116, "right", bold=False),
     _Column("text_n", "rows", 62, "right", bold=False),
-    _Column("text_verdict", "verdict", 146, "left", bold=True),
+    _Column("sign", "verdict", 14, "left", bold=True),
+    _Column("word", "", 121, "left", bold=True),
 )
 _GUTTER: Final = 17
+_NO_GAP: Final = "–"
+_BOLD: Final = 700
 
 
 class _Frame(NamedTuple):
@@ -73,12 +81,6 @@ class _Frame(NamedTuple):
     total: int
     row: int
     wide: bool
-
-    @property
-    def zero(self) -> float:
-        """Pixels from the left of the plot to a gap of zero."""
-        low, high = self.domain
-        return _EDGE - (self.plot - 2 * _EDGE) * low / (high - low)
 
     def x(self, field: str) -> alt.X:
         """Return the axis of gaps: it ends where the columns of text begin."""
@@ -93,9 +95,10 @@ class _Frame(NamedTuple):
         scale = alt.Scale(domain=list(self.domain), range=edges, nice=False, zero=False)
         return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
-    def y(self, *, at: float = 0.5) -> alt.Y:
-        """Return the axis of segments; `at` is the place within a row, from 0 (top) to 1."""
-        return self.names.y("segment", at=at)
+    def y(self, *, at: float | None = None) -> alt.Y:
+        """Return the axis of segments; `at` is the place within a row, from 0 (top) to 1, or that of the marks."""
+        marks = 0.5 if self.wide else _MARKS_AT
+        return self.names.y("segment", at=marks if at is None else at)
 
 
 def forest(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
@@ -110,36 +113,44 @@ def forest(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
     tolerance : float
         Half-width of the tolerance zone, a fraction.
     width : int
-        Total width in pixels. The columns of text are drawn only where there is room for them.
+        Total width in pixels. Where there is no room for columns of text, a line above the marks of each segment has
+        its name, its rows, its gap and the sign of its verdict.
 
     Returns
     -------
     altair.LayerChart
         Intervals beyond the axis are cut and end in an arrowhead; a segment without a gap gets a dash.
     """
-    rows = tidy(table, _COLUMNS).with_columns(pl.col("gap", *_INTERVALS) * 100)
+    sign = pl.col("text_verdict").str.head(1)
+    rows = tidy(table, _COLUMNS).with_columns(
+        pl.col("gap", *_INTERVALS) * 100, sign=sign, word=pl.col("text_verdict").str.slice(2)
+    )
     zone = tolerance * 100
     frame = _frame(rows, zone, width)
-    rows = _placed(rows, frame.domain)
+    rows = _placed(frame.names.shown(rows), frame.domain)
     parts: list[Part] = [
         *_zone(zone),
+        *(_texts(rows, frame) if frame.wide else _heads(rows, frame)),
         *_lines(rows, frame),
         *_intervals(rows, frame),
         _dots(rows, frame),
         *_ends(frame),
-        *(_texts(rows, frame) if frame.wide else [_without_gap(rows, frame)]),
     ]
     return themed(layered(parts, width=frame.total, height=frame.row * max(rows.height, 1)))
 
 
 def _frame(rows: pl.DataFrame, zone: float, width: int) -> _Frame:
-    wide = is_wide(width)
-    least, most = (84, 204) if wide else (72, 124)
-    names = Names.from_texts(rows["segment"].to_list(), least=least, most=most)
-    total = inner(width) - names.extent
-    taken = sum(column.width + _GUTTER for column in _TEXTS) if wide else 2 * PADDING
+    names, domain = rows["segment"].to_list(), _domain(rows, zone)
+    if not is_wide(width):
+        total = inner(width)
+        room = total - _end(rows) - text_width(rows["text_n"].to_list()) - 2 * _AWAY
+        above = Names.above(names, room=room)
+        return _Frame(above, domain, total - 2 * PADDING, total, _TALL, wide=False)
+    beside = Names.beside(names, least=84, most=204)
+    total = inner(width) - beside.extent
+    taken = sum(column.width + _GUTTER for column in _TEXTS)
     row = 34 if rows.height <= _MANY else 28
-    return _Frame(names, _domain(rows, zone), total - taken, total, row, wide)
+    return _Frame(beside, domain, total - taken, total, row, wide=True)
 
 
 def _domain(rows: pl.DataFrame, zone: float) -> Domain:
@@ -189,12 +200,12 @@ def _lines(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
 
 
 def _intervals(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
-    """Return the thin and the thick line of each segment, and arrowheads where the thin one is cut."""
+    """Return the thin and the thick line of each segment, and arrowheads where one is cut."""
     y, colour = frame.y(), state_colour("verdict")
     alone, together = rows.drop_nulls(["low", "high"]), rows.drop_nulls(["sim_low", "sim_high"])
     thin = alt.Chart(inline(together, "segment", "verdict", "sim_low_at", "sim_high_at"))
     thick = alt.Chart(inline(alone, "segment", "verdict", "low_at", "high_at"))
-    heads = alt.Chart(inline(_cut(together, frame.domain), "segment", "verdict", "at", "shape"))
+    heads = alt.Chart(inline(_cut(rows, frame.domain), "segment", "verdict", "at", "shape"))
     return [
         thin.mark_rule(strokeWidth=1.5, aria=False).encode(
             x=frame.x("sim_low_at"), x2=alt.X2("sim_high_at:Q"), y=y, color=colour
@@ -209,12 +220,13 @@ def _intervals(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
 
 
 def _cut(rows: pl.DataFrame, domain: Domain) -> pl.DataFrame:
-    """Return a row for each end of an interval that lies beyond the axis."""
+    """Return a row for each end of a segment's intervals, the wider one if it has both, that lies beyond the axis."""
     low, high = domain
+    least, most = pl.min_horizontal("low", "sim_low"), pl.max_horizontal("high", "sim_high")
     return pl.concat(
         [
-            rows.filter(pl.col("sim_low") < low).with_columns(at=pl.lit(low), shape=pl.lit("left")),
-            rows.filter(pl.col("sim_high") > high).with_columns(at=pl.lit(high), shape=pl.lit("right")),
+            rows.filter(least < low).with_columns(at=pl.lit(low), shape=pl.lit("left")),
+            rows.filter(most > high).with_columns(at=pl.lit(high), shape=pl.lit("right")),
         ]
     )
 
@@ -235,27 +247,41 @@ def _dots(rows: pl.DataFrame, frame: _Frame) -> alt.Chart:
 
 
 def _ends(frame: _Frame) -> list[alt.Chart]:
-    """Return the words at both ends of the axis; where the plot is small the left ones begin over the names."""
-    left = min(0, frame.plot - _LEAST_ENDS)
+    """Return the words at both ends of the axis."""
     return [
-        words("← says too little", x=left, y=_HEAD, align="left", colour="under"),
+        words("← says too little", x=0, y=_HEAD, align="left", colour="under"),
         words("says too much →", x=frame.plot, y=_HEAD, align="right", colour="over"),
     ]
 
 
-def _without_gap(rows: pl.DataFrame, frame: _Frame) -> alt.Chart:
-    """Return the verdict beside the dash of a segment that has no gap, where no column says it."""
-    rightwards = frame.zero < frame.plot / 2
-    mark = alt.Chart(inline(rows.filter(pl.col("shape") == "dash"), "segment", "text_verdict")).mark_text(
-        x=frame.zero + 12 if rightwards else frame.zero - 12,
-        align="left" if rightwards else "right",
-        limit=max(frame.zero, frame.plot - frame.zero) - 12,
-        fontSize=12,
-        color=token("none"),
-        aria=False,
+def _end(rows: pl.DataFrame) -> int:
+    """Return the pixels that the end of a row needs where names stand above the marks."""
+    return _LONG_END if rows["text_gap"].eq(_NO_GAP).any() else _END
+
+
+def _heads(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
+    """Return the line above the marks of each segment: its name, its rows, its gap and the sign of its verdict."""
+    none, edge = pl.col("text_gap") == _NO_GAP, frame.plot
+    rows = rows.with_columns(
+        sign=pl.when(none).then("text_verdict").otherwise("sign"),
+        text_gap=pl.when(none).then(pl.lit("")).otherwise("text_gap"),
     )
-    beside: alt.Chart = mark.encode(y=frame.y(), text=alt.Text("text_verdict:N"))
-    return beside
+    ground = alt.Chart(inline(rows, "segment")).mark_rect(x=0, x2=frame.total, color=token("card"), aria=False)
+    ink, muted, colour = alt.ColorValue(token("ink")), alt.ColorValue(token("muted")), state_colour("verdict")
+    parts: list[tuple[str, float, Align, Strength, alt.Color | alt.ColorValue]] = [
+        ("segment", 0, "left", 400, ink),
+        ("text_n", edge - _end(rows) - _AWAY, "right", 400, muted),
+        ("text_gap", edge - _SIGN, "right", _BOLD, colour),
+        ("sign", edge, "right", 400, colour),
+    ]
+    data = inline(rows, "segment", "verdict", "text_n", "text_gap", "sign")
+    texts = [
+        alt.Chart(data)
+        .mark_text(x=at, align=align, fontSize=_TEXT_SIZE, fontWeight=weight, aria=False)
+        .encode(y=frame.y(at=_NAME_AT), text=alt.Text(f"{field}:N"), color=paint)
+        for field, at, align, weight, paint in parts
+    ]
+    return [ground.encode(y=frame.y(at=0), y2=alt.Y2("segment:N", bandPosition=_GROUND)), *texts]
 
 
 def _texts(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
@@ -268,7 +294,7 @@ def _texts(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
             x=at,
             align=column.align,
             fontSize=_TEXT_SIZE,
-            fontWeight=600 if column.bold else 400,
+            fontWeight=_BOLD if column.bold else 400,
             limit=column.width,
             aria=False,
         )

@@ -22,16 +22,18 @@ _COLUMNS: Final[Columns] = {
     "shown": pl.Boolean,
     "description": pl.String,
 }
-# Steps change between whole percentage points, so that equal printed numbers have equal colours.
-_EDGES: Final = (-6.5, -3.5, -1.5, 1.5, 3.5, 6.5)
-_STEPS: Final = tuple(f"d{step}" for step in range(len(_EDGES) + 1))
+# Steps change between whole percentage points, so that equal printed numbers have equal colours. The first steps of
+# which the last one is beyond three quarters of the gaps are taken, so that not all cells have the strongest colour.
+_EDGES: Final = ((1.5, 3.5, 6.5), (2.5, 6.5, 13.5), (4.5, 13.5, 26.5))
+_MOST_OF: Final = 0.75
+_STEPS: Final = tuple(f"d{step}" for step in range(7))
 _HIDDEN: Final = "hidden"
 _FAINT: Final = 0.38  # strength of a cell whose own interval does not exclude zero
 _MANY: Final = 20
 _LEAST_CELL: Final = 26  # pixels; room for three signs
 _LEAST_CELL_WIDE: Final = 38
 _LARGEST_CELL: Final = 112
-_KEY_WORDS: Final = 96  # pixels for the words at each side of the key
+_SWATCH: Final = 36  # pixels; room for "≤ −27"
 
 
 class _Frame(NamedTuple):
@@ -81,16 +83,18 @@ def heatmap(table: pl.DataFrame, *, segments: Sequence[str], ranges: Sequence[st
     """
     across = texts(ranges)
     frame = _frame(texts(segments), across, width)
-    cells = _painted(tidy(table, _COLUMNS)).filter(pl.col("segment").is_in(frame.names.texts))
+    cells = frame.names.shown(tidy(table, _COLUMNS))
+    edges = _edges(cells)
+    cells = _painted(cells, edges)
     starts = range(0, len(across), frame.across)
     blocks = [_block(cells, across[start : start + frame.across], frame, last=start == starts[-1]) for start in starts]
-    return themed(alt.vconcat(_key(frame), *blocks, spacing=10))
+    return themed(alt.vconcat(_key(frame, edges), *blocks, spacing=10))
 
 
 def _frame(segments: list[str], ranges: Sequence[str], width: int) -> _Frame:
     wide = is_wide(width)
     least, most = (84, 204) if wide else (64, 104)
-    names = Names.from_texts(segments, least=least, most=most)
+    names = Names.beside(segments, least=least, most=most)
     space = inner(width) - names.extent
     fitting = max(1, int(space // (_LEAST_CELL_WIDE if wide else _LEAST_CELL)))
     blocks = max(1, ceil(len(ranges) / fitting))
@@ -100,12 +104,20 @@ def _frame(segments: list[str], ranges: Sequence[str], width: int) -> _Frame:
     return _Frame(names, cell, row, across, text_width(ranges) > cell, wide)
 
 
-def _painted(cells: pl.DataFrame) -> pl.DataFrame:
+def _edges(cells: pl.DataFrame) -> tuple[float, ...]:
+    """Return where the colours of gaps above zero change, in percentage points."""
+    large = 100 * (cells.filter("shown")["gap"].abs().quantile(_MOST_OF) or 0.0)
+    return next((edges for edges in _EDGES if large <= edges[-1] + 0.5), _EDGES[-1])
+
+
+def _painted(cells: pl.DataFrame, edges: tuple[float, ...]) -> pl.DataFrame:
     """Add the words, the colour step and the strength of each cell."""
     number = (pl.col("gap") * 100).round(0)
     seen = pl.col("shown").fill_null(value=False) & pl.col("gap").is_not_null()
     strong = pl.col("clear").fill_null(value=False) & seen
-    step = pl.sum_horizontal((number > edge).cast(pl.Int8) for edge in _EDGES)
+    step = pl.sum_horizontal(
+        (number > edge).cast(pl.Int8) for side in (edges, [-edge for edge in edges]) for edge in side
+    )
     sign = pl.when(number > 0).then(pl.lit("+")).when(number < 0).then(pl.lit("−")).otherwise(pl.lit(""))
     digits = number.abs().cast(pl.Int64, strict=False).cast(pl.String)
     painted = cells.with_columns(
@@ -151,22 +163,30 @@ def _numbers(cells: pl.DataFrame, x: alt.X, y: alt.Y, *, strong: bool, wide: boo
     return numbers
 
 
-def _key(frame: _Frame) -> alt.LayerChart:
-    """Return the seven colours in a row, from "too little" to "too much"."""
-    swatch = 22 if frame.wide else 14
-    plot, band = frame.cell * frame.across, swatch * len(_STEPS)
-    start = max(-frame.names.extent, min(0, plot - 2 * _KEY_WORDS - band))
-    left, right = start + _KEY_WORDS, start + _KEY_WORDS + band
+def _key(frame: _Frame, edges: tuple[float, ...]) -> alt.LayerChart:
+    """Return the seven colours in a row, from "too little" to "too much", each with the gap at which it begins."""
+    plot, band = frame.cell * frame.across, _SWATCH * len(_STEPS)
+    left = max(-frame.names.extent, min(0, plot - band))
+    right = left + band
     colours = alt.Scale(domain=list(_STEPS), range=[token(step) for step in _STEPS])
-    places = alt.Scale(domain=list(_STEPS), range=[left, right], padding=0)
-    swatches = alt.Chart(alt.InlineData(values=[{"step": step} for step in _STEPS])).mark_rect(
-        stroke=token("card"), strokeWidth=2, cornerRadius=3, aria=False
+    x = alt.X("step:N", scale=alt.Scale(domain=list(_STEPS), range=[left, right], padding=0), axis=None)
+    first, second, last = (f"{edge + 0.5:.0f}" for edge in edges)
+    begins = (f"≤ −{last}", f"−{second}", f"−{first}", "0", f"+{first}", f"+{second}", f"≥ +{last}")
+    outer = {_STEPS[0], _STEPS[-1]}
+    data = alt.InlineData(
+        values=[
+            {"step": step, "text": text, "ink": "on" if step in outer else "off"}
+            for step, text in zip(_STEPS, begins, strict=True)
+        ]
     )
+    swatches = alt.Chart(data).mark_rect(stroke=token("card"), strokeWidth=2, cornerRadius=3, aria=False)
+    numbers = alt.Chart(data).mark_text(fontSize=11, aria=False)
+    ink = alt.Scale(domain=["on", "off"], range=[token("dt0"), token("dt1")])
     parts = [
-        swatches.encode(
-            x=alt.X("step:N", scale=places, axis=None), color=alt.Color("step:N", scale=colours, legend=None)
-        ),
-        words("says too little", x=left - 7, y=6, align="right", colour="under", on_line=True),
-        words("says too much", x=right + 7, y=6, align="left", colour="over", on_line=True),
+        swatches.encode(x=x, color=alt.Color("step:N", scale=colours, legend=None)),
+        numbers.encode(x=x, text=alt.Text("text:N"), color=alt.Color("ink:N", scale=ink, legend=None)),
+        words("says too little", x=left, y=-3, align="left", colour="under"),
+        words("says too much", x=right, y=-3, align="right", colour="over"),
     ]
-    return layered(parts, width=plot, height=12)
+    key: alt.LayerChart = layered(parts, width=plot, height=18).resolve_scale(color="independent")
+    return key

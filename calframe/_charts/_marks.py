@@ -12,6 +12,7 @@ from calframe._charts._data import inline, single
 from calframe._charts._theme import token
 
 Align: TypeAlias = Literal["left", "right"]
+Strength: TypeAlias = Literal[400, 700]  # of letters
 Part: TypeAlias = alt.Chart | alt.LayerChart
 
 # What a state or verdict is drawn in; a lean has the colour of its side, and an open mark.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import altair as alt
 import polars as pl
 
 from calframe._charts._axes import CUT, fixed, share_axis
-from calframe._charts._data import Columns, inline, tidy
-from calframe._charts._marks import band, described, diagonal, layered, state_colour
+from calframe._charts._data import Columns, fitted_names, inline, tidy
+from calframe._charts._marks import Strength, band, described, diagonal, layered, state_colour
 from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
@@ -21,14 +21,14 @@ _COLUMNS: Final[Columns] = {
     "band_low": pl.Float64,
     "band_high": pl.Float64,
     "state": pl.String,
-    "verdict": pl.String,
     "description": pl.String,
 }
 _OVERALL: Final[Columns] = {"mean_score": pl.Float64, "rate": pl.Float64}
-_PANELS: Final[Columns] = {"panel": pl.String, "head": pl.String, "tag": pl.String, "verdict": pl.String}
-_UNJUDGED: Final = ("few", "unsure")  # their dots stay grey, whatever the single bins say
+_PANELS: Final[Columns] = dict.fromkeys(("panel", "head", "size", "sign", "tag", "verdict"), pl.String)
+_SIGN: Final = 17  # pixels
 _LABELS: Final = 36
 _TITLE: Final = 18
+_HEADING: Final = 12.5  # size of letters
 
 
 class _Frame(NamedTuple):
@@ -79,12 +79,12 @@ def multiples(
     ----------
     table : polars.DataFrame
         One row per panel and bin: `panel`, `mean_score`, `rate`, `rate_low`, `rate_high`, `band_low`, `band_high`,
-        `state`, `verdict`, `description`. A panel may have no rows.
+        `state`, `description`. A panel may have no rows.
     overall : polars.DataFrame
         `mean_score` and `rate` of all rows together: the grey line in every panel.
     panels : polars.DataFrame
-        One row per panel in the order of display, at most 12: `panel`, `head` (its title), `tag` (the line below the
-        title), `verdict` (colour of the tag).
+        One row per panel in the order of display, at most 12: `panel`, `head` (its title, cut where there is no room),
+        `size` (the line below it), `sign` and `tag` (the line below that), `verdict` (their colour).
     width : int
         Total width in pixels: four panels beside each other, or two.
     limit : float, default 1.0
@@ -101,6 +101,9 @@ def multiples(
     ghost = ghost.filter((pl.col("mean_score") <= limit) & (pl.col("rate") <= limit))
     gap = 22 if is_wide(width) else 16
     frame = _frame(width, gap, limit)
+    heads = heads.with_columns(
+        head=pl.Series(fitted_names(heads["head"].to_list(), CUT * frame.side, size=_HEADING), dtype=pl.String)
+    )
     drawn = [
         _draw(bins.filter(pl.col("panel") == name), ghost, heads[index], _panel(frame, index, heads.height))
         for index, name in enumerate(heads["panel"])
@@ -119,15 +122,11 @@ def _panel(frame: _Frame, index: int, count: int) -> _Panel:
 
 
 def _placed(bins: pl.DataFrame, limit: float) -> pl.DataFrame:
-    """Keep what can be drawn inside the axes, and grey the segments that are not judged."""
-    unjudged = pl.col("verdict").is_in(_UNJUDGED)
+    """Keep what can be drawn inside the axes."""
     return (
         bins.drop_nulls(["mean_score", "rate"])
         .sort("mean_score")
-        .with_columns(
-            pl.col("mean_score", "rate", "rate_low", "rate_high", "band_low", "band_high").clip(0.0, limit),
-            state=pl.when(unjudged).then("verdict").otherwise("state"),
-        )
+        .with_columns(pl.col("mean_score", "rate", "rate_low", "rate_high", "band_low", "band_high").clip(0.0, limit))
     )
 
 
@@ -149,23 +148,24 @@ def _draw(bins: pl.DataFrame, ghost: pl.DataFrame, head: pl.DataFrame, panel: _P
         overall.encode(x=x, y=y),
         intervals.encode(x=x, y=panel.y("rate_low"), y2=alt.Y2("rate_high:Q"), color=colour),
         dots.encode(x=x, y=y, color=colour, **described()),
-        *_heading(head, panel.frame),
+        *_heading(head),
     ]
     return layered(parts, width=panel.frame.side, height=panel.frame.side)
 
 
-def _heading(head: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
-    """Return title and tag as two lines above the panel, where no dot can meet them."""
-    style: dict[str, Any] = {
-        "align": "left",
-        "baseline": "bottom",
-        "fontSize": 12.5,
-        "fontWeight": 600,
-        "limit": CUT * frame.side,
-    }
-    title = alt.Chart(inline(head, "head")).mark_text(y=-24, color=token("ink"), aria=False, **style)
-    tag = alt.Chart(inline(head, "tag", "verdict")).mark_text(y=-7, aria=False, **style)
+def _heading(head: pl.DataFrame) -> list[alt.Chart]:
+    """Return title, size and tag as three lines above the panel, where no dot can meet them."""
+    ink, muted, colour = alt.ColorValue(token("ink")), alt.ColorValue(token("muted")), state_colour("verdict")
+    lines: tuple[tuple[str, int, int, Strength, alt.Color | alt.ColorValue], ...] = (
+        ("head", 0, -40, 700, ink),
+        ("size", 0, -23, 400, muted),
+        ("sign", 0, -7, 400, colour),
+        ("tag", _SIGN, -7, 700, colour),
+    )
+    data = inline(head, "head", "size", "sign", "tag", "verdict")
     return [
-        title.encode(x=alt.value(0), text=alt.Text("head:N")),
-        tag.encode(x=alt.value(0), text=alt.Text("tag:N"), color=state_colour("verdict")),
+        alt.Chart(data)
+        .mark_text(y=y, align="left", baseline="bottom", fontSize=_HEADING, fontWeight=weight, aria=False)
+        .encode(x=alt.value(x), text=alt.Text(f"{field}:N"), color=paint)
+        for field, x, y, weight, paint in lines
     ]

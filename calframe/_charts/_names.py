@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any, Final
 
 import polars as pl
 from polars import selectors as cs
 
-from calframe._charts._data import text_width
+from calframe._charts._data import fitted_names
 
 _MISSING: Final = "(missing)"
 _ROOM: Final = 190  # pixels of a name in a legend, less than the legend has: in the reader's font it may be wider
@@ -27,11 +25,11 @@ def curve_names(table: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl
 
 def names_of(curves: Sequence[Sequence[Any]]) -> tuple[list[str], list[str]]:
     """Return the names of curves, each given by its keys: whole, and as short as a legend needs."""
-    names = _distinct([" · ".join(_MISSING if value is None else str(value) for value in keys) for keys in curves])
-    return names, _distinct([_cut(name) for name in names])
+    names = told_apart([" · ".join(_MISSING if value is None else str(value) for value in keys) for keys in curves])
+    return names, fitted_names(names, _ROOM)
 
 
-def _distinct(texts: Sequence[str]) -> list[str]:
+def told_apart(texts: Sequence[str]) -> list[str]:
     """Tell texts that read the same apart by a number."""
     found: dict[str, None] = {}
     for text in texts:
@@ -41,14 +39,6 @@ def _distinct(texts: Sequence[str]) -> list[str]:
             unique = f"{text} ({number})"
         found[unique] = None
     return list(found)
-
-
-def _cut(name: str) -> str:
-    """Cut a name to the room it has: the drawing's own cut would go through the middle of an emoji, and fail."""
-    if text_width([name]) <= _ROOM:
-        return name
-    widths = list(accumulate(text_width([letter]) for letter in name))
-    return name[: bisect(widths, _ROOM)] + "…"
 
 
 def thousands(counts: pl.Series) -> pl.Series:

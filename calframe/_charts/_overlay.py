@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from calframe._charts._axes import LABELS, rate_y, score_x
+from calframe._charts._captions import SHORT_LINE, SPARSE
 from calframe._charts._data import Columns, inline, tidy
 from calframe._charts._diagram import SAID
 from calframe._charts._lines import corners
@@ -26,11 +27,14 @@ _COLUMNS: Final[Columns] = {
 }
 _LINES: Final[Columns] = {
     "curve": pl.String,
+    "n": pl.Int64,
     "weight": pl.Float64,
     "lower": pl.Float64,
     "upper": pl.Float64,
     "mean_score": pl.Float64,
     "rate": pl.Float64,
+    "rate_low": pl.Float64,
+    "rate_high": pl.Float64,
     "description": pl.String,
 }
 COLOURS: Final = tuple(f"c{index}" for index in range(8))
@@ -49,8 +53,9 @@ _DOTS: Final = {"symbolSize": 80, "symbolStrokeWidth": 0}
 STROKES: Final = {"symbolType": "stroke", "symbolSize": 225, "symbolStrokeWidth": 2.5}
 LARGEST_SIDE: Final = 430
 SPOT: Final = 120  # square pixels of what the pointer finds
-_SPARSE: Final = 25  # rows; of fewer a rate has a standard error of up to a tenth and more, and its mark is faint
-_FAINT: Final = 0.35  # opacity
+MOST_RIBBONS: Final = 5  # curves; of more the intervals would hide each other
+_RIBBON: Final = 0.14  # opacity
+_FAINT: Final = 0.35
 
 
 class _Frame(NamedTuple):
@@ -120,12 +125,14 @@ def overlay_lines(table: pl.DataFrame, *, steps: bool, width: int, limit: float 
     """Draw several isotonic or smooth reliability curves over each other, as lines alone.
 
     The eight curves of most weight have a colour each, and words under the pointer; further ones are thin grey lines,
-    of which the pointer finds the names.
+    of which the pointer finds the names. Up to five curves have ribbons of their intervals. A curve of fewer than 100
+    rows is thin and faint.
 
     Parameters
     ----------
     table : polars.DataFrame
-        One row per curve and step or point: `curve`, `weight`, `lower`, `upper`, `mean_score`, `rate`, `description`.
+        One row per curve and step or point: `curve`, `n`, `weight`, `lower`, `upper`, `mean_score`, `rate`, `rate_low`,
+        `rate_high`, `description`.
     steps : bool
         Whether each row is a step from `lower` to `upper`; else lines run through the points at `mean_score`.
     width, limit, said
@@ -137,15 +144,33 @@ def overlay_lines(table: pl.DataFrame, *, steps: bool, width: int, limit: float 
         Lines over a dashed diagonal.
     """
     points = tidy(table, _LINES).drop_nulls(["curve", "mean_score", "rate"])
-    points = points.with_columns(pl.col("lower", "upper", "mean_score", "rate").clip(0.0, limit))
+    ends = ("lower", "upper", "mean_score", "rate", "rate_low", "rate_high")
+    few = pl.col("n").sum().over("curve") < SHORT_LINE
+    points = points.with_columns(pl.col(ends).clip(0.0, limit), strength=pl.when(few).then(_FAINT).otherwise(1.0))
     frame = _frame(points, width, limit, said, symbols=False)
     coloured, others = (corners(part, steps=steps) for part in _parted(points, frame))
     grey = alt.ColorValue(token("ghost"))
     rest = _lines(others, width=1.25, speaks=True).encode(color=grey)
-    lines = _lines(coloured, width=2.25, speaks=False).encode(color=frame.colour(), strokeDash=frame.dash())
-    marks = [part.encode(x=frame.x("at"), y=frame.y("rate"), detail=alt.Detail("curve:N")) for part in (rest, lines)]
+    lines = [
+        _lines(coloured.filter(pl.col("strength") == strength), width=width, speaks=False).encode(
+            color=frame.colour(), strokeDash=frame.dash(), opacity=alt.OpacityValue(strength)
+        )
+        for strength, width in ((1.0, 2.25), (_FAINT, 1.0))
+    ]
+    marks = [part.encode(x=frame.x("at"), y=frame.y("rate"), detail=alt.Detail("curve:N")) for part in (rest, *lines)]
+    marks = [*_ribbons(coloured, frame), *marks]
     dots = [*_lone(others, grey, frame), *_lone(coloured, frame.colour(), frame)]
     return _drawn([*marks, *dots, _spots(_parted(points, frame)[0], frame)], frame)
+
+
+def _ribbons(line: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
+    """Return the intervals around a few lines."""
+    rows = line.drop_nulls(["rate_low", "rate_high"])
+    if len(frame.named) > MOST_RIBBONS or rows.is_empty():
+        return []
+    mark = alt.Chart(inline(rows, "curve", "at", "rate_low", "rate_high")).mark_area(opacity=_RIBBON, aria=False)
+    ends = {"y": frame.y("rate_low"), "y2": alt.Y2("rate_high:Q")}
+    return [mark.encode(x=frame.x("at"), **ends, color=frame.colour(), detail=alt.Detail("curve:N"))]
 
 
 def _parted(rows: pl.DataFrame, frame: _Frame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -223,7 +248,7 @@ def _rest(rest: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
 
 def _named(named: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     x, y, colour = frame.x("mean_score"), frame.y("rate"), frame.colour()
-    named = named.with_columns(strength=pl.when(pl.col("n") < _SPARSE).then(_FAINT).otherwise(1.0))
+    named = named.with_columns(strength=pl.when(pl.col("n") < SPARSE).then(_FAINT).otherwise(1.0))
     strength = alt.Opacity("strength:Q", scale=None, legend=None)
     spans = named.drop_nulls(["rate_low", "rate_high"])
     intervals = alt.Chart(inline(spans, "curve", "mean_score", "rate_low", "rate_high", "strength")).mark_rule(

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import altair as alt
 
 from calframe._typing import Json, Spec
+from calframe._words._lines import wrapped
 
 Drawing: TypeAlias = alt.LayerChart | alt.VConcatChart | alt.ConcatChart
 Palette: TypeAlias = Mapping[str, str]
@@ -17,6 +18,8 @@ WIDE: Final = 952
 NARROW: Final = 326
 PADDING: Final = 4
 _STROKE: Final = 2
+_CAPTION_SIZE: Final = 12
+_CAPTION_EM: Final = 0.54  # width of a letter, on the generous side
 FONT: Final = "Inter, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 LIGHT: Final[Palette] = {
@@ -152,13 +155,28 @@ def resolved(spec: Spec, palette: Palette) -> Json:
     return out
 
 
-def standalone(chart: Drawing, *, palette: Palette = LIGHT) -> Any:
-    """Return a chart with plain colours, to be shown or saved outside a report.
+def standalone(chart: Drawing, *, palette: Palette = LIGHT, caption: str = "", width: int = WIDE) -> Any:
+    """Return a chart with plain colours, to be shown or saved outside a report, with what its marks mean above it.
 
     Altair writes the specification into a script as it is, where the text ``</script>`` would end it, so text that a
     page could take for a tag is broken up by a character that takes no room.
     """
-    return alt.Chart.from_dict(_without_tags(resolved(specification(chart), palette)))
+    captioned = _title(caption, width) | specification(chart)
+    return alt.Chart.from_dict(_without_tags(resolved(captioned, palette)))
+
+
+def _title(caption: str, width: int) -> Json:
+    """Return a caption in lines of a width in pixels, flush with the left of the drawing."""
+    if not caption:
+        return {}
+    style = {
+        "fontSize": _CAPTION_SIZE,
+        "fontWeight": "normal",
+        "lineHeight": _CAPTION_SIZE + 4,
+        "color": token("muted"),
+    }
+    lines = wrapped(caption, int(inner(width) / (_CAPTION_EM * _CAPTION_SIZE)))
+    return {"title": {"text": lines, "anchor": "start", "frame": "bounds", "offset": 14, **style}}
 
 
 def _without_tags(part: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
+from textwrap import wrap
 from typing import Final, NamedTuple
 
 import altair as alt
@@ -23,10 +25,18 @@ _COLUMNS: Final[Columns] = {
     "state": pl.String,
     "tag": pl.String,
     "description": pl.String,
+    "wide_low": pl.Float64,
+    "wide_high": pl.Float64,
+    "reference": pl.Boolean,
+    "alarm": pl.String,
 }
+_OPTIONAL: Final = ("wide_low", "wide_high", "reference", "alarm")
 _LARGEST_LABEL: Final = 110
 _LARGEST_BAR: Final = 26
+_FLAT: Final = 150  # height of the gaps where there are several panels
 _BARS: Final = 44  # height of the row counts
+_HEADING: Final = 15  # size of a panel's title, and the height of a line of its note
+_NOTE_SIZE: Final = 12
 _TAG_ROOM: Final = 0.09  # of the axis, above and below, for the words of a marked period
 
 
@@ -39,6 +49,12 @@ class _Frame(NamedTuple):
     step: float
     label: float
     wide: bool
+    flat: bool = False
+
+    @property
+    def height(self) -> int:
+        """The height of the plot of gaps."""
+        return _FLAT if self.flat else 240 if self.wide else 190
 
     def x(self) -> alt.X:
         """Return the axis of periods, without labels: they are drawn as text."""
@@ -49,6 +65,14 @@ class _Frame(NamedTuple):
         return gap_y(field, domain=self.domain, ticks=5)
 
 
+class Panel(NamedTuple):
+    """One of several timelines: its title, a note on how to read it (or nothing), and its table."""
+
+    title: str
+    note: str
+    table: pl.DataFrame
+
+
 def timeline(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
     """Draw the gap of each period over a row of bars for the number of rows.
 
@@ -56,7 +80,9 @@ def timeline(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
     ----------
     table : polars.DataFrame
         One row per period, in order: `period` (unique text), `label` (text on the axis), `gap`, `low`, `high`
-        (fractions or null), `n`, `state` (colour), `tag` (words at a marked period, or empty), `description`.
+        (fractions or null), `n`, `state` (colour), `tag` (words at a marked period, or empty), `description`. Where
+        there is no gap, the line is broken. May be left out: `wide_low` and `wide_high` (a thin line behind the
+        interval), `reference` (whether its bar is dark), `alarm` (words at a dashed line, or null).
     tolerance : float
         Half-width of the tolerance zone, a fraction.
     width : int
@@ -67,13 +93,57 @@ def timeline(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
     altair.VConcatChart
         Gaps above, row counts below, on one axis of periods.
     """
-    rows = tidy(table, _COLUMNS).with_columns(pl.col("gap", "low", "high") * 100)
+    return themed(_drawing(table, tolerance, width))
+
+
+def timelines(panels: Sequence[tuple[str, str, pl.DataFrame]], *, tolerance: float, width: int) -> Drawing:
+    """Draw timelines below each other, each under its title and note.
+
+    Parameters
+    ----------
+    panels : sequence of (str, str, polars.DataFrame)
+        Title, note and table (as in `timeline`) of each.
+    tolerance, width
+        As in `timeline`.
+    """
+    made = [Panel(*panel) for panel in panels]
+    flat = len(made) > 1
+    parts: list[alt.LayerChart | alt.VConcatChart] = []
+    for panel in made:
+        parts += [_heading(panel, width), _drawing(panel.table, tolerance, width, flat=flat)]
+    return themed(alt.vconcat(*parts, spacing=14))
+
+
+def _heading(panel: Panel, width: int) -> alt.LayerChart:
+    """Write title and note; as values, in lines as wide as the drawing."""
+    room = int(inner(width) / (0.5 * _NOTE_SIZE))
+    lines = [panel.title, *wrap(panel.note, room)]
+    rows = tidy(
+        pl.DataFrame({"line": lines, "at": [i * (_HEADING + 3) for i in range(len(lines))]}),
+        {"line": pl.String, "at": pl.Float64},
+    )
+    parts = []
+    for part, size, colour in ((rows.head(1), _HEADING, "ink"), (rows[1:], _NOTE_SIZE, "muted")):
+        mark = alt.Chart(inline(part, "line", "at")).mark_text(
+            align="left", baseline="top", fontSize=size, color=token(colour), aria=False
+        )
+        y = alt.Y("at:Q", scale=None, axis=None)
+        parts.append(mark.encode(x=alt.value(-LABELS), y=y, text=alt.Text("line:N")))
+    return layered(parts, width=inner(width) - LABELS, height=len(lines) * (_HEADING + 3) + 6)
+
+
+def _drawing(table: pl.DataFrame, tolerance: float, width: int, *, flat: bool = False) -> alt.VConcatChart:
+    missing = [pl.lit(None, dtype=_COLUMNS[name]).alias(name) for name in _OPTIONAL if name not in table.columns]
+    percentages = pl.col("gap", "low", "high", "wide_low", "wide_high") * 100
+    rows = tidy(table.with_columns(missing), _COLUMNS).with_columns(percentages)
     rows = rows.with_row_index("place").with_columns(marked=pl.col("tag").fill_null("") != "")
     zone = tolerance * 100
-    low, high = gap_domain(rows["gap"], pl.concat([rows["low"], rows["high"]]), tolerance=zone)
-    rows = rows.with_columns(pl.col("low", "high").clip(low, high))
-    frame = _frame(rows, (low, high), width)
-    return themed(alt.vconcat(_gaps(rows, zone, frame), _bars(rows, frame), spacing=12))
+    ends = pl.concat([rows[name] for name in ("low", "high", "wide_low", "wide_high")])
+    low, high = gap_domain(rows["gap"], ends, tolerance=zone)
+    rows = rows.with_columns(pl.col("low", "high", "wide_low", "wide_high").clip(low, high))
+    frame = _frame(rows, (low, high), width)._replace(flat=flat)
+    drawing: alt.VConcatChart = alt.vconcat(_gaps(rows, zone, frame), _bars(rows, frame), spacing=12)
+    return drawing
 
 
 def _frame(rows: pl.DataFrame, reach: Domain, width: int) -> _Frame:
@@ -93,20 +163,45 @@ def _gaps(rows: pl.DataFrame, zone: float, frame: _Frame) -> alt.LayerChart:
     x, y, colour = frame.x(), frame.y("gap"), state_colour("state")
     size, halo = (90, 1.5) if frame.step >= 16 else (40, 1.0) if frame.step >= 8 else (22, 0.75)
     line = alt.Chart(inline(rows, "period", "gap")).mark_line(color=token("ghost"), strokeWidth=2, aria=False)
-    spans = alt.Chart(inline(rows.drop_nulls(["low", "high"]), "period", "low", "high", "state")).mark_rule(
-        strokeWidth=2 if frame.step >= 8 else 1.25, aria=False
-    )
     dots = alt.Chart(inline(rows.drop_nulls("gap"), "period", "gap", "state", "description")).mark_point(
         filled=True, size=size, opacity=1, strokeWidth=halo
     )
     parts = [
         *_zone(zone, frame),
         line.encode(x=x, y=y),
-        spans.encode(x=x, y=frame.y("low"), y2=alt.Y2("high:Q"), color=colour),
+        *_spans(rows, frame),
         dots.encode(x=x, y=y, color=colour, stroke=alt.StrokeValue(token("card")), **described()),
         *_tags(rows, frame),
+        *_alarms(rows, frame),
     ]
-    return layered(parts, width=frame.plot, height=240 if frame.wide else 190)
+    return layered(parts, width=frame.plot, height=frame.height)
+
+
+def _spans(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
+    """Return the intervals: the wide one, if there is one, as a thin line behind a thick one."""
+    wide = rows["wide_low"].is_not_null().any()
+    thick = 3.5 if wide else 2.0
+    spans = [("wide_low", "wide_high", 1.0)] if wide else []
+    drawn = []
+    for low, high, stroke in [*spans, ("low", "high", thick)]:
+        mark = alt.Chart(inline(rows.drop_nulls([low, high]), "period", low, high, "state")).mark_rule(
+            strokeWidth=stroke if frame.step >= 8 else 0.6 * stroke, aria=False
+        )
+        drawn.append(mark.encode(x=frame.x(), y=frame.y(low), y2=alt.Y2(f"{high}:Q"), color=state_colour("state")))
+    return drawn
+
+
+def _alarms(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
+    """Return a dashed line through the period of an alarm, and its words at the top, on the side with more room."""
+    marked = rows.drop_nulls("alarm")
+    if not marked.height:
+        return []
+    left = 2 * int(marked["place"][0]) < rows.height
+    line = alt.Chart(inline(marked, "period")).mark_rule(color=token("muted"), strokeDash=[4, 3], aria=False)
+    mark = alt.Chart(inline(marked, "period", "alarm")).mark_text(
+        align="left" if left else "right", dx=5 if left else -5, baseline="top", fontSize=11, color=token("muted")
+    )
+    return [line.encode(x=frame.x()), mark.encode(x=frame.x(), y=alt.value(0), text=alt.Text("alarm:N"))]
 
 
 def _zone(zone: float, frame: _Frame) -> list[alt.Chart]:
@@ -136,7 +231,7 @@ def _tags(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
 
 def _tag(rows: pl.DataFrame, edge: str, frame: _Frame, size: float, *, shift: int) -> alt.Chart:
     mark = alt.Chart(inline(rows, "period", edge, "tag", "state")).mark_text(
-        dy=shift, baseline="bottom" if shift < 0 else "top", fontWeight=600, fontSize=size, aria=False
+        dy=shift, baseline="bottom" if shift < 0 else "top", fontWeight=700, fontSize=size, aria=False
     )
     tag: alt.Chart = mark.encode(x=frame.x(), y=frame.y(edge), text=alt.Text("tag:N"), color=state_colour("state"))
     return tag
@@ -158,19 +253,20 @@ def _bars(rows: pl.DataFrame, frame: _Frame) -> alt.LayerChart:
     labels = alt.Chart(inline(labelled, "period", "label")).mark_text(
         y=_BARS + 8, baseline="top", fontSize=12, limit=_LARGEST_LABEL, color=token("muted"), aria=False
     )
-    without = pl.col("gap").is_null()
-    parted = {False: rows.filter(~without), True: rows.filter(without)}
+    speaks, dark = pl.col("gap").is_null(), pl.col("reference").fill_null(value=False)
+    parted = rows.with_columns(speaks=speaks, dark=dark).partition_by("speaks", "dark", maintain_order=True)
     parts = [
-        *(_bar(part, frame, speaks=speaks) for speaks, part in parted.items() if part.height),
+        *(_bar(part, frame) for part in parted),
         labels.encode(x=frame.x(), text=alt.Text("label:N")),
     ]
     return layered(parts, width=frame.plot, height=_BARS)
 
 
-def _bar(rows: pl.DataFrame, frame: _Frame, *, speaks: bool) -> alt.Chart:
+def _bar(rows: pl.DataFrame, frame: _Frame) -> alt.Chart:
+    speaks, dark = bool(rows["speaks"][0]), bool(rows["dark"][0])
     columns = ("period", "n", "description") if speaks else ("period", "n")
     mark = alt.Chart(inline(rows, *columns)).mark_bar(
-        color=token("ghost"), size=min(_LARGEST_BAR, 0.68 * frame.step), aria=speaks
+        color=token("faint" if dark else "ghost"), size=min(_LARGEST_BAR, 0.68 * frame.step), aria=speaks
     )
     bar: alt.Chart = mark.encode(x=frame.x(), y=rows_y("n"), **(described() if speaks else {}))
     return bar

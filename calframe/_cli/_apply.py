@@ -49,12 +49,8 @@ _NAME = click.option(
     help="Name of the new column. With several classes there is one a class, NAME_CLASS; venn_abers adds NAME_low and "
     "NAME_high.",
 )
-_OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help=f"Write the table to this file, by its suffix: {' '.join(STREAM_SUFFIXES)}. Default: print it as CSV.",
+_OUTPUT = given.output_file(
+    f"the table to this file, by its suffix: {' '.join(STREAM_SUFFIXES)}. Default: print it as CSV."
 )
 
 

@@ -13,6 +13,7 @@ from calframe._cli._found import check_given, give, output_option
 from calframe._cli._input import open_input
 from calframe._cli._terminal import waiting
 from calframe._cli._text import label_value
+from calframe._cli._typed import refuse_idle
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,8 +35,9 @@ _REFERENCE = click.option(
     "--reference",
     multiple=True,
     metavar="COLUMN=VALUE",
-    help="Group that segments are compared with: the rows with this value; repeat it for the rows that have all of "
-    "them. Default: each segment is compared with all other rows.",
+    help="Group that the gaps of segments are compared with: the rows with this value; repeat it for the rows that "
+    "have all of them. The verdicts stay against the label: only the comparison changes (a table of its own; in "
+    "files gap_to_reference and pvalue_to_reference). Default: each segment is compared with all other rows.",
 )
 _MIN_ROWS = click.option(
     "--min-rows",
@@ -43,7 +45,7 @@ _MIN_ROWS = click.option(
     default=100,
     show_default=True,
     metavar="NUMBER",
-    help="Fewest rows of a segment that is looked at; to be judged it needs ten positives and ten negatives, too.",
+    help="Fewest rows of a segment that is judged; it needs ten positives and ten negatives, too.",
 )
 _NUMERIC_BINS = click.option(
     "--numeric-bins",
@@ -62,23 +64,29 @@ _MAX_SEGMENTS = click.option(
     help="More segments than this are an error.",
 )
 _NO_ECCE = click.option(
-    "--no-ecce", is_flag=True, help="Do not look along the scores for errors that cancel in the mean; faster."
+    "--no-ecce",
+    is_flag=True,
+    help="Do not look along the scores for errors that cancel in the mean (by ecce, the cumulative error); faster.",
 )
-_RESAMPLES = click.option(
-    "--resamples",
-    type=click.IntRange(20, 1_000_000),
-    default=1000,
-    show_default=True,
-    metavar="NUMBER",
-    help="Draws behind the p-values of errors along the scores.",
-)
+_RESAMPLES = given.resamples("How often labels are drawn for the p-values of errors along the scores.")
 
 
 @click.command("audit", short_help="Judge every segment and crossing, worst first.")
 @given.options(
-    *(given.FILES, given.LABEL, given.ONE_SCORE, _BY, given.WEIGHT, _DEPTH, _REFERENCE, given.TOLERANCE, given.ALPHA),
-    *(given.correction(), _MIN_ROWS, _NUMERIC_BINS, _MAX_SEGMENTS, _NO_ECCE, _RESAMPLES, given.SEED, given.POSITIVE),
-    *(given.LINK, given.INVALID, given.WEIGHT_KIND, output_option("the segments", drawn=True), given.FORMAT),
+    *(given.FILES, given.LABEL, given.ONE_SCORE, _BY, given.WEIGHT, given.CLUSTER, given.TOLERANCE, given.ALPHA),
+    *(
+        given.correction(),
+        _DEPTH,
+        _REFERENCE,
+        _MIN_ROWS,
+        _NUMERIC_BINS,
+        _MAX_SEGMENTS,
+        _NO_ECCE,
+        _RESAMPLES,
+        given.SEED,
+    ),
+    *(given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND),
+    *(output_option("the segments", drawn=True), given.FORMAT),
 )
 def audit(*, files: tuple[str, ...], output: Path | None, form: str | None, **arguments: Any) -> None:
     """Judge every segment of FILE and every crossing of segments at once, worst first.
@@ -89,19 +97,24 @@ def audit(*, files: tuple[str, ...], output: Path | None, form: str | None, **ar
 
     Example: calframe audit preds.parquet --label late --score p --by carrier --by origin --tolerance 0.05
     """
+    draws = not arguments["no_ecce"] and arguments["cluster"] is None
+    refuse_idle(
+        dict.fromkeys(("resamples", "seed"), draws), "the look along the scores, which --no-ecce and --cluster skip"
+    )
     check_given(output, form, files, drawn=True)
     found = _computed(files, **arguments)
     from calframe._cli._audit_view import audit_view  # noqa: PLC0415  rich is for tables, not for --help
 
-    give(found, audit_view, output=output, form=form)
+    give(found, audit_view, output=output, form=form, keys=())
 
 
 def _computed(files: tuple[str, ...], *, positive: str | None, no_ecce: bool, **arguments: Any) -> Audit:
     from calframe._audit import audit as compute  # noqa: PLC0415  --help need not load it
 
     label, score, by, weight = (arguments.pop(name) for name in ("label", "score", "by", "weight"))
+    keys = dict.fromkeys((*by, *filter(None, [arguments["cluster"]])))
     with reading(files), waiting("Judging segments"):
-        table = open_input(files, label=label, scores=[score], by=by, weight=weight)
+        table = open_input(files, label=label, scores=[score], by=[*keys], weight=weight)
         return compute(
             table,
             label=label,

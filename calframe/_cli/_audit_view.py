@@ -8,22 +8,24 @@ from typing import Any
 import polars as pl
 
 from calframe._audit import Audit
-from calframe._cli._cells import NULL, name_text, number_text
-from calframe._cli._grid import Column, cut, grid
+from calframe._cli._cells import pvalue_text
+from calframe._cli._grid import Column, grid
+from calframe._cli._judged_view import and_more, if_judged, judged_table
+from calframe._cli._names import name_column, short_names
 from calframe._cli._notes import left_out, wrapped
 from calframe._cli._terminal import takes_style, width
 from calframe._results import to_polars
-from calframe._verdicts import WORDS
-from calframe._words._lines import printable
+from calframe._words._lines import distinct, printable
 from calframe._words._numbers import interval, points
 
-_SEGMENT_CELLS = 28  # room of a segment's name
+_SENTENCE_CELLS = 48  # room of a segment's name in a sentence
+_COMPARED = ("gap_to_reference", "gap_to_reference_low", "gap_to_reference_high", "pvalue_to_reference_adjusted")
 _SHOWN = 30  # segments, worst first
 _STATES = {"action needed": "▲", "watch": "△", "undecided": "○", "within tolerance": "●"}
 
 
 def audit_view(found: Audit) -> str:
-    """Lay out an audit: the verdict, the worst segments, the largest differences.
+    """Lay out an audit: the verdict, the worst segments, what they are compared with, the largest differences.
 
     Parameters
     ----------
@@ -36,39 +38,31 @@ def audit_view(found: Audit) -> str:
         The text with a line break at its end, within 80 columns.
     """
     head = f"{_STATES[found.verdict]} {found.verdict.capitalize()}: {printable(found.headline)}"
-    return "\n".join([wrapped(head), _segments(found) + "\n" + _meaning(found)])
-
-
-def _segments(found: Audit) -> str:
     table = to_polars(found.table)
+    segments = judged_table(table, head="segment", alpha=found.convention["alpha"], most=_SHOWN, unit=False)
+    compared = [_compared(table, found)] if found.convention["reference"] else []
+    return "\n".join([wrapped(head), segments, *compared, _meaning(found)])
+
+
+def _compared(table: pl.DataFrame, found: Audit) -> str:
+    """Return how far the gap of each segment is from that of the reference group."""
     shown = [*table.head(_SHOWN).iter_rows(named=True)]
-    level = f"{100 * (1 - found.convention['alpha']):g}% widened"
-    text = grid(
-        [
-            Column(
-                head="segment", cells=tuple(cut(name_text(row["segment"]), _SEGMENT_CELLS) for row in shown), key=True
-            ),
-            Column(
-                head="gap", cells=tuple(_if_judged(row, points(row["gap"], unit=False)) for row in shown), right=True
-            ),
-            Column(head=level, cells=tuple(map(_interval, shown)), right=True),
-            Column(head="rows", cells=tuple(number_text(row["n"]) for row in shown), right=True),
-            Column(head="verdict", cells=tuple(" ".join(WORDS[row["verdict"]]) for row in shown)),
-        ],
-        width=width(),
-        style=takes_style(),
+    gaps, low, high, pvalues = ([row[name] for row in shown] for name in _COMPARED)
+    texts = {
+        "difference": [points(gap, unit=False) for gap in gaps],
+        f"{100 * (1 - found.convention['alpha']):g}% interval": map(interval, low, high),
+        "adj. p": map(pvalue_text, pvalues),
+    }
+    columns = [name_column("segment", table["segment"], shown=len(shown))]
+    columns += [
+        Column(head=head, cells=tuple(map(if_judged, shown, cells)), right=True) for head, cells in texts.items()
+    ]
+    named = " & ".join(f"{column}={value}" for column, value in found.convention["reference"].items())
+    text = (
+        f"Compared with {distinct([named], _SENTENCE_CELLS)[0]}: the gap of a segment minus that of the rows of this "
+        "group that are not its own, in percentage points. The verdicts above stay against the label."
     )
-    more = table.height - len(shown)
-    return text + (f"and {more:,} more, further down that order\n" if more else "")
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return _if_judged(row, interval(row["simultaneous_low"], row["simultaneous_high"]))
-
-
-def _if_judged(row: Mapping[str, Any], text: str) -> str:
-    """Hide the gap of too few rows: printed, it would be read all the same."""
-    return NULL if row["verdict"] == "few" else text
+    return wrapped(text) + grid(columns, width=width(), style=takes_style()) + and_more(table.height - len(shown))
 
 
 def _meaning(found: Audit) -> str:
@@ -83,10 +77,10 @@ def _meaning(found: Audit) -> str:
 
 
 def _difference(row: Mapping[str, Any]) -> str:
-    names = [cut(name_text(row[end]), _SEGMENT_CELLS) for end in ("highest", "lowest")]
+    names = short_names([row["highest"], row["lowest"]], _SENTENCE_CELLS)
     value, *ends = (points(row[name], sign=False, unit=name == "value") for name in ("value", "low", "high"))
     known = "" if row["low"] is None else f" ({' to '.join(ends)})"
-    column = cut(name_text(row["column"]), _SEGMENT_CELLS)
+    [column] = short_names([row["column"]], _SENTENCE_CELLS)
     return f"Largest difference of gaps by {column}: {value}{known}, between {names[0]} and {names[1]}."
 
 

@@ -18,6 +18,7 @@ from calframe._cli._input import open_input
 from calframe._cli._output import check_target, put_text
 from calframe._cli._terminal import emit, waiting
 from calframe._cli._text import label_value
+from calframe._cli._typed import refuse_idle
 from calframe._metrics import metrics
 
 if TYPE_CHECKING:
@@ -25,43 +26,42 @@ if TYPE_CHECKING:
 
 _STDOUT = Path("-")
 _TRIPPED = 1
+_DRAWN = "smece"  # the metric whose interval is drawn
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
-_MAX_GAP = click.option(
-    "--max-gap",
-    type=_SHARE,
-    metavar="GAP",
-    help="Largest gap, either way, between mean score and observed rate; 0.03 is 3 percentage points. Default: none.",
+
+def _limit(name: str, metavar: str, says: str) -> given.Decorator:
+    """Make the option of a limit of its own."""
+    return click.option(name, type=_SHARE, metavar=metavar, help=f"{says} Default: no limit.")
+
+
+def _bound(name: str, to: str, which: str) -> given.Decorator:
+    """Make the option of a limit of any metric."""
+    says = f"{which}; repeat it for more. Default: no limit."
+    return click.option(name, to, multiple=True, metavar="METRIC=VALUE", callback=read_limits, help=says)
+
+
+_MAX_GAP = _limit(
+    "--max-gap", "GAP", "Largest gap, either way, between mean score and observed rate; 0.03 is 3 percentage points."
 )
-_MAX_ECE = click.option(
+_MAX_ECE = _limit(
     "--max-ece",
-    type=_SHARE,
-    metavar="ERROR",
-    help="Largest expected calibration error, chance taken out: broken where the lower end of its interval is above. "
-    "Default: none.",
+    "ERROR",
+    "Largest expected calibration error, chance taken out: broken where the lower end of its interval is above.",
 )
-_MAX_DRIFT = click.option(
+_MAX_DRIFT = _limit(
     "--max-drift",
-    type=_SHARE,
-    metavar="GAP",
-    help="Furthest that the gap of any period after the reference may have moved from that of the reference, either "
-    "way; needs --time. Default: none.",
+    "GAP",
+    "Furthest that the gap of any period after the reference may have moved from that of the reference, either way; "
+    "needs --time.",
 )
-_MAX = click.option(
-    "--max",
-    "most",
-    multiple=True,
-    metavar="METRIC=VALUE",
-    callback=read_limits,
-    help="Largest value of any metric with an interval; repeat it for more. Default: none.",
-)
-_MIN = click.option(
-    "--min",
-    "least",
-    multiple=True,
-    metavar="METRIC=VALUE",
-    callback=read_limits,
-    help="Smallest value of any metric with an interval, such as auc=0.7; repeat it for more. Default: none.",
+_MAX = _bound("--max", "most", "Largest value of any metric with an interval, such as brier=0.2")
+_MIN = _bound("--min", "least", "Smallest value of any metric with an interval, such as auc=0.7")
+_TIME = click.option(
+    "--time",
+    metavar="COLUMN",
+    help="Column of dates or times (as text: 2013-12-31, 2013-12-31T08:00), needed by --max-drift and for it alone. "
+    "Default: no --max-drift.",
 )
 _STRICT = click.option(
     "--strict",
@@ -73,16 +73,13 @@ _FAIL_ON = click.option(
     type=click.Choice(["gap", "lean", "undecided"]),
     default="gap",
     show_default=True,
-    help="What breaks: an interval wholly beyond its limit (gap), an adjusted p-value of a gap below --alpha, too "
-    "(lean), or everything that is not known to hold, segments of too few rows included (undecided).",
+    help="What breaks: an interval wholly beyond its limit (gap); a gap that leans to one side, too, its interval "
+    "across the limit but its adjusted p-value below --alpha (lean); or everything that is not known to hold, segments "
+    "of too few rows included (undecided).",
 )
-_ALPHA = click.option(
-    "--alpha",
-    type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    metavar="LEVEL",
-    help="Chance of any false alarm, of each rule over all segments together.",
+_ALPHA = given.alpha(
+    "Accepted chance of any false alarm, for each rule over all segments together.",
+    kind=click.FloatRange(0, 0.5, min_open=True, max_open=True),
 )
 _BY = click.option(
     "--by",
@@ -91,13 +88,7 @@ _BY = click.option(
     help="Column that makes segments; repeat it for more, each by itself as in `report`. All rows together are always "
     "checked. Default: no segments.",
 )
-_JSON = click.option(
-    "--json",
-    "json_output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the verdict here (.json), also when it is broken; - prints it alone.",
-)
+_JSON = given.json_output("the verdict, also when it is broken,")
 _FORMAT = click.option(
     "--format",
     "form",
@@ -110,8 +101,8 @@ _FORMAT = click.option(
 
 @click.command("check", short_help="Gate a pipeline: exit status 1 if a limit is broken.")
 @given.options(
-    *(given.FILES, given.LABEL, given.ONE_SCORE, _BY, given.WEIGHT, _MAX_GAP, _MAX_ECE, _MAX_DRIFT, _MAX, _MIN),
-    *(_STRICT, _FAIL_ON, _ALPHA, given.TIME, given.PERIOD, given.ZONE, given.REFERENCE),
+    *(given.FILES, given.LABEL, given.ONE_SCORE, _BY, given.WEIGHT, _MAX_GAP, _MAX_ECE, _MAX, _MIN, _MAX_DRIFT),
+    *(_TIME, given.PERIOD, given.ZONE, given.REFERENCE, _STRICT, _FAIL_ON, _ALPHA),
     *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, given.RESAMPLES, given.SEED),
     *(given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _JSON, _FORMAT),
 )
@@ -129,9 +120,9 @@ def check(
 
     Example: calframe check preds.parquet --label late --score p --by carrier --max-gap 0.03 --min auc=0.7
     """
-    limits = {name: arguments.pop(name) for name in ("max_gap", "max_ece", "max_drift", "most", "least")}
-    rules = rules_of(**limits)
-    _check(arguments, limits, json_output, form, files)
+    rules = rules_of(**{name: arguments.pop(name) for name in ("max_gap", "max_ece", "max_drift", "most", "least")})
+    _check(rules, arguments)
+    _check_json(json_output, form, files)
     modes = {name: arguments.pop(name) for name in ("fail_on", "strict")}
     found, rows = _computed(files, rules, **arguments)
     gate = Gate.of(found.findings, **modes)
@@ -144,20 +135,36 @@ def check(
     context.exit(_TRIPPED if gate.tripped else 0)
 
 
-def _check(
-    arguments: dict[str, Any], limits: dict[str, Any], json_output: Path | None, form: str, files: Sequence[str]
-) -> None:
-    """Refuse options that do not go together, and a file that cannot be written."""
+def _check(rules: Sequence[Rule], arguments: dict[str, Any]) -> None:
+    """Refuse options that do not go together, and those that nothing reads: a limit may be believed to hold."""
+    drifts = any(rule.kind == "drift" for rule in rules)
+    binned = any(rule.kind in {"max", "min"} and rule.is_binned for rule in rules)
+    drawn = any(rule.metric == _DRAWN for rule in rules)
+    leans = any(rule.kind in {"gap", "drift"} for rule in rules)
+    needs = {
+        "--max-drift": dict.fromkeys(("time", "every", "time_zone", "reference"), drifts),
+        "a limit on a binned metric, such as --max-ece": dict.fromkeys(("bins", "strategy", "closed"), binned),
+        f"--max {_DRAWN}=VALUE": dict.fromkeys(("resamples", "seed"), drawn),
+    }
+    for unless, needed in needs.items():
+        refuse_idle(needed, unless)
     msg = ""
-    if limits["max_drift"] is not None and arguments["time"] is None:
+    if drifts and arguments["time"] is None:
         msg = "--max-drift needs --time, the column of dates."
-    elif limits["max_drift"] is not None and arguments["reference"] == "rolling":
+    elif arguments["fail_on"] == "lean" and not leans:
+        msg = "--fail-on lean is about gaps, and no limit here is: add --max-gap or --max-drift, or see --strict."
+    elif drifts and arguments["reference"] == "rolling":
         msg = (
             "--max-drift compares with a fixed reference, and 'rolling' is none; name periods, or see `calframe drift`."
         )
-    elif json_output == _STDOUT and form == "github":
-        msg = "--json - prints JSON alone; write it to a file, or leave --format github out."
     if msg:
+        raise click.UsageError(msg, click.get_current_context())
+
+
+def _check_json(json_output: Path | None, form: str, files: Sequence[str]) -> None:
+    """Refuse JSON that cannot be written."""
+    if json_output == _STDOUT and form == "github":
+        msg = "--json - prints JSON alone; write it to a file, or leave --format github out."
         raise click.UsageError(msg, click.get_current_context())
     if json_output is not None and json_output != _STDOUT:
         check_target(json_output, suffixes=(".json",), sources=files, option="--json")
@@ -167,7 +174,7 @@ def _computed(files: tuple[str, ...], rules: Sequence[Rule], **arguments: Any) -
     from calframe._cli._check_numbers import found_by  # noqa: PLC0415  --help need not load it
 
     with reading(files), waiting("Checking"):
-        request = _request(files, drifts=any(rule.kind == "drift" for rule in rules), **arguments)
+        request = _request(files, **arguments)
         found = found_by(rules, request)
         rows = request.table.select(pl.len()).collect().item()
     counts = {"rows": rows, "n": found.n, "n_missing": found.n_missing, "n_invalid": found.n_invalid}
@@ -177,7 +184,6 @@ def _computed(files: tuple[str, ...], rules: Sequence[Rule], **arguments: Any) -
 def _request(
     files: tuple[str, ...],
     *,
-    drifts: bool,
     label: str,
     score: str,
     by: tuple[str, ...],
@@ -188,8 +194,7 @@ def _request(
     from calframe._cli._check_numbers import Request  # noqa: PLC0415  as above
 
     bins = given.read_bins(others["bins"])
-    time = others["time"] if drifts else None
-    table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=time)
+    table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=others["time"])
     roles = {"label": label, "score": score, "weight": weight}
     roles["positive"] = label_value(table, label=label, text=positive)
     roles |= {name: others[name] for name in ("link", "invalid", "weight_kind")}
@@ -201,9 +206,7 @@ def _request(
         binning={"bins": bins, "strategy": others["strategy"], "closed": others["closed"]},
         drawing={"n_resamples": others["resamples"], "rng": others["seed"]},
         timing={
-            "time": time,
-            "every": others["every"],
-            "time_zone": others["time_zone"],
+            **{name: others[name] for name in ("time", "every", "time_zone")},
             "reference": given.read_reference(others["reference"]),
         },
     )

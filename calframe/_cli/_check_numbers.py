@@ -11,12 +11,14 @@ import polars as pl
 
 from calframe._audit import audit
 from calframe._cli._check_rules import ALL_ROWS, Finding, Rule
+from calframe._columns import exact_column
 from calframe._drift import drift
 from calframe._kernels._intervals import sidak_level
 from calframe._metrics import metrics
 from calframe._typing import VerdictName
 
-CHANGE, CHANGE_LOW, CHANGE_HIGH = "_cf_change", "_cf_change_low", "_cf_change_high"
+CHANGE, CHANGE_LOW, CHANGE_HIGH = "gap_change", "_cf_change_low", "_cf_change_high"
+CHANGE_PVALUE = "gap_change_pvalue_adjusted"
 
 _ONE = "_cf_all"  # a segment column of one value, for a table without segments
 _ANY_TOLERANCE = 0.5  # where no rule is about the gap
@@ -94,7 +96,7 @@ def found_by(rules: Sequence[Rule], request: Request) -> Found:
         if rule.kind == "gap":
             findings += [_of_gap(rule, row) for row in rows]
         elif rule.kind == "drift":
-            findings += _of_drift(rule, request)
+            findings += _of_drift(rule, rows, request)
     findings += _of_metrics([rule for rule in rules if rule.kind in {"max", "min"}], rows, request)
     return Found(findings=findings, **counts)
 
@@ -111,9 +113,7 @@ def _judged(request: Request, tolerance: float) -> tuple[list[dict[str, Any]], d
         ecce=False,
         **request.roles,
     )
-    rows = [
-        _named(row, None if row["columns"] == _ONE else row["columns"]) for row in found.table.iter_rows(named=True)
-    ]
+    rows = [_placed(row) for row in found.table.iter_rows(named=True)]
     return rows, {name: found.overall[name] for name in ("n", "n_missing", "n_invalid")}
 
 
@@ -122,11 +122,12 @@ def _of_gap(rule: Rule, row: Mapping[str, Any]) -> Finding:
     return _finding(rule, row, row["gap"], *ends, verdict=row["verdict"])
 
 
-def _named(row: Mapping[str, Any], column: str | None) -> dict[str, Any]:
-    """Return a row of a result with the column, the value and the name of its segment."""
-    value = None if column is None else row[column]
-    name = ALL_ROWS if column is None else f"{column}={'(missing)' if value is None else value}"
-    return {**row, "column": column, "value": value, "segment": name}
+def _placed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of an audit with the column and the value of its segment."""
+    column = row["columns"]
+    if column == _ONE:
+        return {**row, "column": None, "value": None, "segment": ALL_ROWS}
+    return {**row, "column": column, "value": row[column]}
 
 
 def _finding(
@@ -138,6 +139,7 @@ def _finding(
     *,
     verdict: VerdictName,
     period: str | None = None,
+    called: str | None = None,
 ) -> Finding:
     """Return a finding; of too few rows only their number is told."""
     known = verdict != "few"
@@ -147,6 +149,7 @@ def _finding(
         column=row["column"],
         value=row["value"],
         period=period,
+        called=called,
         n=row["n"],
         n_missing=row["n_missing"],
         observed=observed if known else None,
@@ -188,9 +191,10 @@ def _measured(
         yield (column, None if column is None else row[column]), row
 
 
-def _of_drift(rule: Rule, request: Request) -> Iterator[Finding]:
+def _of_drift(rule: Rule, rows: Sequence[Mapping[str, Any]], request: Request) -> Iterator[Finding]:
     """Judge how far gaps have moved from those of the reference, in each later period."""
     alpha = 1.0 - sidak_level(1.0 - request.alpha, 1 + len(request.by))
+    names = {(row["column"], row["value"]): row["segment"] for row in rows}
     compared = 0
     for column in (None, *request.by):
         found = drift(
@@ -203,29 +207,32 @@ def _of_drift(rule: Rule, request: Request) -> Iterator[Finding]:
             **request.binning,
         )
         counted = "n" if request.roles["weight"] is None else "weight_sum"
-        moved = changes(found.table, found.parts, keys=[column] if column else [], counted=counted)
+        moved = changes(found.table, keys=[column] if column else [], counted=counted)
+        labels = found.labels()
         compared += moved.height
         for row in moved.iter_rows(named=True):
+            value = None if column is None else row[column]
+            place = {**row, "column": column, "value": value, "segment": names[column, value]}
+            period = {"period": row["period"].isoformat(), "called": labels[row["period"]]}
             values = [row[name] for name in (CHANGE, CHANGE_LOW, CHANGE_HIGH)]
-            named, verdict = _named(row, column), _moved(rule, row, alpha)
-            yield _finding(rule, named, *values, verdict=verdict, period=row["period"].isoformat())
+            yield _finding(rule, place, *values, verdict=_moved(rule, row, alpha), **period)
     if not compared:
         msg = f"no period comes after the reference ({found.reference}), so --max-drift cannot be checked."
         raise click.ClickException(msg)
 
 
-def changes(table: pl.DataFrame, parts: pl.DataFrame, *, keys: Sequence[str], counted: str) -> pl.DataFrame:
-    """Return how far the gap of each period has moved from that of the reference, with intervals.
+def changes(table: pl.DataFrame, *, keys: Sequence[str], counted: str) -> pl.DataFrame:
+    """Return the periods that `drift` compares with the reference, with intervals of the change of their gaps.
 
-    The gap of the reference is the mean of those of its periods by their rows. The interval of a difference of
-    independent values follows from the intervals of each (Zou, Huang and Zhang 2009, Computational Statistics & Data
-    Analysis 53, 1080-1085, https://doi.org/10.1016/j.csda.2008.09.033): it holds over all periods together, as those
-    do.
+    Whether a gap has changed at all is said by the p-value of `drift`; how far it may have is not. The interval of a
+    difference of independent values follows from the intervals of each (Zou, Huang and Zhang 2009, Computational
+    Statistics & Data Analysis 53, 1080-1085, https://doi.org/10.1016/j.csda.2008.09.033): it holds over all periods
+    together, as those do. That of the reference follows likewise from those of its periods, by their rows.
 
     Parameters
     ----------
-    table, parts
-        As `drift` gives them; periods with a row in `parts` are those that are compared.
+    table
+        As `drift` gives it.
     keys
         The segment columns.
     counted
@@ -234,28 +241,22 @@ def changes(table: pl.DataFrame, parts: pl.DataFrame, *, keys: Sequence[str], co
     Returns
     -------
     polars.DataFrame
-        The compared rows of `table` with the columns `CHANGE`, `CHANGE_LOW` and `CHANGE_HIGH`.
+        The compared rows of `table` with the columns `CHANGE_LOW` and `CHANGE_HIGH` beside `CHANGE`.
     """
-    join: dict[str, Any] = {"on": [*keys, "period"], "nulls_equal": True}
-    seen = parts.select(*keys, "period").unique()
-    share = pl.col(counted) / (pl.col(counted).sum().over(keys) if keys else pl.col(counted).sum())
-    gap, low, high = (pl.col(name) for name in ("gap", "simultaneous_low", "simultaneous_high"))
-    sums = [
-        (share * gap).alias("_cf_base"),
-        ((share * (gap - low)) ** 2).alias("_cf_below"),
-        ((share * (high - gap)) ** 2).alias("_cf_above"),
-    ]
-    base = table.join(seen, how="anti", **join).filter(pl.col("n") > 0).select(*keys, *sums)
-    compared, change = table.join(seen, how="semi", **join), gap - pl.col("_cf_base")
-    if keys:
-        both = compared.join(base.group_by(keys).agg(pl.all().sum()), on=list(keys), how="left", nulls_equal=True)
-    else:
-        both = compared.join(base.sum(), how="cross")
-    return both.with_columns(
-        change.alias(CHANGE),
-        (change - ((gap - low) ** 2 + pl.col("_cf_above")).sqrt()).alias(CHANGE_LOW),
-        (change + ((high - gap) ** 2 + pl.col("_cf_below")).sqrt()).alias(CHANGE_HIGH),
+    gap, low, high, change = (pl.col(name) for name in ("gap", "simultaneous_low", "simultaneous_high", CHANGE))
+    weight = pl.when(change.is_null() & (pl.col("n") > 0)).then(pl.col(counted))  # of the periods of the reference
+    series = [exact_column(name) for name in keys]
+
+    def total(values: pl.Expr) -> pl.Expr:
+        return values.sum().over(series) if series else values.sum()
+
+    share = weight / total(weight)
+    below, above = total((share * (gap - low)) ** 2), total((share * (high - gap)) ** 2)
+    found = table.with_columns(
+        (change - ((gap - low) ** 2 + above).sqrt()).alias(CHANGE_LOW),
+        (change + ((high - gap) ** 2 + below).sqrt()).alias(CHANGE_HIGH),
     )
+    return found.filter(change.is_not_null())
 
 
 def _moved(rule: Rule, row: Mapping[str, Any], alpha: float) -> VerdictName:
@@ -268,5 +269,5 @@ def _moved(rule: Rule, row: Mapping[str, Any], alpha: float) -> VerdictName:
         return "over" if low > rule.limit else "under"
     if -rule.limit <= low and high <= rule.limit:
         return "within"
-    leans = row["pvalue_adjusted"] is not None and row["pvalue_adjusted"] < alpha
+    leans = row[CHANGE_PVALUE] is not None and row[CHANGE_PVALUE] < alpha
     return ("leans_over" if row[CHANGE] > 0 else "leans_under") if leans else "unsure"

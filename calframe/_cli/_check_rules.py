@@ -62,6 +62,11 @@ class Rule:
     limit: float
 
     @property
+    def is_binned(self) -> bool:
+        """Whether the bins of the scores have a say in the metric."""
+        return self.metric.endswith("_ece") or known_metrics(several_classes=False)[self.metric].reads == "bins"
+
+    @property
     def text(self) -> str:
         """The rule and its limit, such as `max-gap 0.03`."""
         return f"{self.name} {self.limit:g}"
@@ -91,8 +96,8 @@ class Finding:
         Name of the segment, such as `region=West`, or `(all rows)`.
     column, value : str or None
         Its column and value; None for all rows, the value also where it is missing.
-    period : str or None
-        The first day of the period, of a rule about drift.
+    period, called : str or None
+        The first day of the period, of a rule about drift, and what the period is called.
     n, n_missing : int
         Rows used, and rows with something missing.
     observed, low, high : float or None
@@ -106,6 +111,7 @@ class Finding:
     column: str | None
     value: str | None
     period: str | None = None
+    called: str | None = None
     n: int
     n_missing: int
     observed: float | None
@@ -116,7 +122,7 @@ class Finding:
     @property
     def place(self) -> str:
         """The segment, and the period if there is one."""
-        return self.segment if self.period is None else f"{self.segment}, {self.period}"
+        return self.segment if self.called is None else f"{self.segment}, {self.called}"
 
     @property
     def words(self) -> tuple[str, str]:

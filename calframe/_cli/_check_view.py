@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 from calframe._cli._cells import NULL, name_text, number_text, range_text
 from calframe._cli._check_rules import Finding, Gate, Rule
-from calframe._cli._grid import Column, cut, grid
+from calframe._cli._grid import Column, grid
+from calframe._cli._judged_view import and_more
+from calframe._cli._names import name_column
 from calframe._cli._notes import wrapped
 from calframe._cli._terminal import takes_style, width
+from calframe._verdicts import LEANS
+from calframe._words._lines import distinct
 from calframe._words._numbers import interval, points
 
-_SEGMENT_CELLS = 28  # room of a segment's name
-_SENTENCE_CELLS = 48  # and in a sentence
+_SENTENCE_CELLS = 48  # room of a segment's name in a sentence
 _SHOWN = 20  # segments of each rule, worst first
 _MEANINGS = {
     "gap": "mean score minus observed rate, in percentage points",
@@ -68,7 +71,7 @@ def described(one: Finding) -> str:
     seen = "" if value == NULL else f"{value} ({_interval(one)}), "
     words = one.words[1]
     said = words[:1].lower() + words[1:]
-    return f"{one.rule.text} at {cut(name_text(one.place), _SENTENCE_CELLS)}: {seen}{rows}, {said}"
+    return f"{one.rule.text} at {distinct([name_text(one.place)], _SENTENCE_CELLS)[0]}: {seen}{rows}, {said}"
 
 
 def check_view(gate: Gate, *, alpha: float) -> str:
@@ -105,17 +108,21 @@ def meaning(rule: Rule, alpha: float) -> str:
 
 def _table(rule: Rule, found: Sequence[Finding], alpha: float) -> str:
     shown = cells_of(found[:_SHOWN])
-    segments, values, intervals, rows, verdicts = zip(*shown, strict=True)
+    _, values, intervals, rows, verdicts = zip(*shown, strict=True)
     columns = [
-        Column(head="segment", cells=tuple(cut(name, _SEGMENT_CELLS) for name in segments), key=True),
+        name_column("segment", [one.place for one in found], shown=len(shown)),
         Column(head=rule.metric if rule.kind != "drift" else "change", cells=values, right=True),
         Column(head="interval", cells=intervals, right=True),
         Column(head="rows", cells=rows, right=True),
         Column(head="verdict", cells=verdicts),
     ]
-    more = len(found) - len(shown)
     text = wrapped(meaning(rule, alpha)) + grid(columns, width=width(), style=takes_style())
-    return text + (f"and {more:,} more, further down that order\n" if more else "")
+    leans = wrapped(_leaning(alpha)) if any(one.verdict in LEANS for one in found) else ""
+    return text + and_more(len(found) - len(shown)) + leans
+
+
+def _leaning(alpha: float) -> str:
+    return f"leans: may lie within the limit or beyond, but that it is 0 is ruled out (adjusted p below {alpha:g})"
 
 
 def _value(one: Finding, *, unit: bool = False) -> str:

@@ -11,6 +11,7 @@ from calframe._cli import _options as given
 from calframe._cli._files import reading
 from calframe._cli._found import check_given, give, output_option
 from calframe._cli._input import open_input
+from calframe._cli._progress import summed
 from calframe._cli._terminal import waiting
 from calframe._cli._text import label_value
 
@@ -34,29 +35,10 @@ _METRIC = click.option(
     metavar="NAME",
     help="Metric to compare; repeat it for more, or say `all`. Default: brier, log_loss, auc, ece.",
 )
-_LEVEL = click.option(
-    "--confidence-level",
-    type=float,
-    default=0.95,
-    show_default=True,
-    metavar="LEVEL",
-    help="Level of each interval by itself, between 0 and 1.",
-)
-_ALPHA = click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="LEVEL",
-    help="Where the adjusted p-value is above it, neither model is called better.",
-)
-_RESAMPLES = click.option(
-    "--resamples",
-    type=click.IntRange(20, 1_000_000),
-    default=1000,
-    show_default=True,
-    metavar="NUMBER",
-    help="How often the models change places where no closed law fits.",
+_LEVEL = given.confidence_level("Level of each interval by itself, between 0 and 1.")
+_ALPHA = given.alpha("Where the adjusted p-value is above it, neither model is called better.")
+_RESAMPLES = given.resamples(
+    "How often the models change places where no closed law fits; for small p-values of many segments more."
 )
 
 
@@ -65,7 +47,7 @@ _RESAMPLES = click.option(
     *(given.FILES, given.LABEL, _SCORE, given.BY, given.WEIGHT, given.CLUSTER, _METRIC, _LEVEL, _ALPHA),
     *(given.correction(), given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, _RESAMPLES, given.SEED),
     *(given.SMOOTHER, given.CLIP, given.FLOOR, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND),
-    *(output_option("the comparison"), given.FORMAT),
+    *(output_option("the comparison", drawn=True), given.FORMAT),
 )
 def compare(*, files: tuple[str, ...], output: Path | None, form: str | None, **arguments: Any) -> None:
     """Compare two models on the same rows of FILE: is the second better, where, and how sure is that.
@@ -79,7 +61,7 @@ def compare(*, files: tuple[str, ...], output: Path | None, form: str | None, **
     if len(arguments["score"]) != _TWO:
         msg = f"two columns are compared, and --score names {len(arguments['score'])}; give it twice."
         raise click.UsageError(msg, click.get_current_context())
-    check_given(output, form, files)
+    check_given(output, form, files, drawn=True)
     found = _computed(files, **arguments)
     from calframe._cli._compare_view import compare_view  # noqa: PLC0415  rich is for tables, not for --help
 
@@ -91,7 +73,7 @@ def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any)
 
     label, score, by, weight = (arguments.pop(name) for name in ("label", "score", "by", "weight"))
     keys = dict.fromkeys((*by, *([] if arguments["cluster"] is None else [arguments["cluster"]])))
-    with reading(files), waiting("Comparing"):
+    with reading(files), waiting("Comparing") as progress:
         table = open_input(files, label=label, scores=score, by=[*keys], weight=weight)
         return compute(
             table,
@@ -104,5 +86,6 @@ def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any)
             n_resamples=arguments.pop("resamples"),
             rng=arguments.pop("seed"),
             positive=label_value(table, label=label, text=positive),
+            progress=summed(progress),
             **arguments,
         )

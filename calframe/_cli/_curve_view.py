@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import polars as pl
 
-from calframe._cli._cells import name_text, number_text
-from calframe._cli._grid import Column, cut, grid
+from calframe._cli._cells import number_text
+from calframe._cli._grid import Column, grid
+from calframe._cli._names import series
+from calframe._cli._notes import left_out, wrapped
 from calframe._cli._terminal import takes_style, width
 from calframe._curve import Curve
 from calframe._results import to_polars
 
 _NAME_CELLS = 24  # room of a segment's name
-_PAGE_CELLS = 80  # what the text keeps within
 
 
 def curve_view(curve: Curve) -> str:
@@ -31,17 +30,8 @@ def curve_view(curve: Curve) -> str:
     """
     table = to_polars(curve.table)
     keys = [name for name in (*curve.by, "model", "class") if name in table.columns]
-    parts = table.partition_by(keys, maintain_order=True) if keys and table.height else [table]
-    return "\n".join([*(_heading(part, keys) + _points(part, curve) for part in parts), _meaning(curve)])
-
-
-def _heading(part: pl.DataFrame, keys: list[str]) -> str:
-    """Say which curve it is, and how many rows are behind it."""
-    values = part.select(keys).head(1).rows()
-    pairs = zip(keys, values[0], strict=True) if values else ()
-    named = [" ".join(cut(name_text(text), _NAME_CELLS) for text in pair) for pair in pairs]
-    rows = int(part["n"].sum())
-    return ", ".join([*named, f"{rows:,} row{'' if rows == 1 else 's'}"]) + "\n"
+    parts = series(table, keys, room=_NAME_CELLS)
+    return "\n".join([*(head + _points(part, curve) for head, part in parts), _meaning(curve)])
 
 
 def _points(part: pl.DataFrame, curve: Curve) -> str:
@@ -77,10 +67,8 @@ def _marks(part: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _meaning(curve: Curve) -> str:
-    counts = ((curve.n_missing, "with something missing"), (curve.n_invalid, "out of range"))
-    left_out = ", ".join(f"{count:,} {why}" for count, why in counts if count)
     text = (
         "gap: mean score minus rate. ▲ the scores say too much, ▼ too little: the rate lies outside the range that "
         "right scores would show, each line by itself."
     )
-    return textwrap.fill(text + (f" Rows left out: {left_out}." if left_out else ""), _PAGE_CELLS) + "\n"
+    return wrapped(text + left_out(pl.DataFrame({"n_missing": [curve.n_missing], "n_invalid": [curve.n_invalid]})))

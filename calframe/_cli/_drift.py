@@ -21,7 +21,8 @@ _REFERENCE = click.option(
     "--reference",
     metavar="PERIOD",
     help="Periods that the others are compared with: `first`, `rolling` (those just before), a name (Jan 2024), a date "
-    "in it, or two dates with .. between (2024-01-01..2024-06-30). Default: the first third of the periods.",
+    "in it, a month (2024-01), a year, or two of these with .. between (2024-01..2024-06). Default: the first third of "
+    "the periods.",
 )
 _REFERENCE_FILE = click.option(
     "--reference-file",
@@ -29,22 +30,19 @@ _REFERENCE_FILE = click.option(
     help="A second table with the same columns, which all periods are compared with; --time may be left out then. "
     "Default: none.",
 )
+_TIME = click.option(
+    "--time",
+    metavar="COLUMN",
+    help="Column of dates or times (as text: 2013-12-31, 2013-12-31T08:00) that is cut into periods. Needed, unless "
+    "--reference-file is given.",
+)
 _WINDOW = click.option(
     "--window",
     type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
     metavar="NUMBER",
-    help="Periods behind a rolling reference.",
+    help="Periods behind a rolling reference; only with `--reference rolling`. Default: 3.",
 )
-_ALPHA = click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="LEVEL",
-    help="Error rate over all periods and segments together, of intervals, p-values and the monitor.",
-)
+_ALPHA = given.alpha("Error rate over all periods and segments together, of intervals, p-values and the monitor.")
 _BATCH = click.option(
     "--batch",
     type=click.Choice(["time", "day"]),
@@ -87,7 +85,7 @@ _RUN_LENGTH = click.option(
 
 @click.command("drift", short_help="Follow calibration over time.")
 @given.options(
-    *(given.FILES, given.LABEL, given.SCORE, given.TIME, given.PERIOD, given.ZONE, _REFERENCE, _REFERENCE_FILE),
+    *(given.FILES, given.LABEL, given.SCORE, _TIME, given.PERIOD, given.ZONE, _REFERENCE, _REFERENCE_FILE),
     *(_WINDOW, given.BY, given.WEIGHT, given.TOLERANCE, _ALPHA, given.correction(), _BATCH, _RUN_LENGTH, _CLIP),
     *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, _PSI_BINS, _PSI_FLOOR, given.POSITIVE),
     *(given.LINK, given.INVALID, given.WEIGHT_KIND, output_option("the periods", drawn=True), given.FORMAT),

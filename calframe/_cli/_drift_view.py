@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
-from calframe._cli._cells import NULL, name_text, number_text, pvalue_text
-from calframe._cli._grid import Column, cut, grid
+from calframe._cli._grid import Column, grid
+from calframe._cli._names import short_names
 from calframe._cli._notes import left_out, wrapped
 from calframe._cli._terminal import takes_style, width
+from calframe._drifting._alarms import Alarm, alarm_words
+from calframe._drifting._drawn import empty_words
+from calframe._drifting._frames import by_series
 from calframe._drifting._result import Drift
+from calframe._drifting._view import periods_view
 from calframe._results import to_polars
-from calframe._verdicts import WORDS
 from calframe._words._lines import printable
-from calframe._words._numbers import interval, points
+from calframe._words._numbers import plural, points, rows
 
 _NAME_CELLS = 24  # room of a segment's name
-_ALL = "all rows"  # what is not split into periods
-_SIGNS = "".join(f"{sign} {words[:1].lower()}{words[1:]}, " for sign, words in WORDS.values()).removesuffix(", ")
+_TEXTS = ("period", "verdict")  # columns that stand to the left
 
 
 def drift_view(found: Drift) -> str:
@@ -37,74 +38,69 @@ def drift_view(found: Drift) -> str:
         The text with a line break at its end, within 80 columns.
     """
     table = to_polars(found.table)
-    keys = [name for name in (*found.by, "model") if name in table.columns]
-    parts = table.partition_by(keys, maintain_order=True) if keys and table.height else [table]
-    head = found.headline or "No shift that lasts to the end is clear."
-    lines = [wrapped(printable(head))] if found.time is not None else []
-    series = [_heading(part, keys) + _periods(part, found) + _monitored(part, keys, found) for part in parts]
-    return "\n".join([*lines, *series, _meaning(found, table)])
+    alarms = found.alarms()
+    each = by_series(table, found.keys)
+    heads = _headings([values for values, _ in each], found.keys)
+    series = [
+        f"{head}{rows(int(part['n'].sum()))}\n" + _periods(part, found) + _monitored(alarms.get(values), found)
+        for head, (values, part) in zip(heads, each, strict=True)
+    ]
+    return "\n".join([*_head(found), *series, _meaning(found, table)])
 
 
-def _heading(part: pl.DataFrame, keys: Sequence[str]) -> str:
-    """Say which series it is, and how many rows are behind it."""
-    values = part.select(keys).head(1).rows() if keys else []
-    pairs = zip(keys, values[0], strict=True) if values else ()
-    named = [" ".join(cut(name_text(text), _NAME_CELLS) for text in pair) for pair in pairs]
-    rows = int(part["n"].sum())
-    return ", ".join([*named, f"{rows:,} row{'' if rows == 1 else 's'}"]) + "\n"
+def _head(found: Drift) -> list[str]:
+    """Say what stands out, and what must be known of the reference."""
+    if found.time is None:
+        return [wrapped(printable(found.about_reference))] if found.about_reference else []
+    head = found.headline or f"None of {plural(found.course['period'].n_unique(), 'period')} has rows enough to judge."
+    return [wrapped(printable(head)) + (wrapped(printable(found.about_reference)) if found.about_reference else "")]
+
+
+def _headings(values: Sequence[tuple[Any, ...]], keys: Sequence[str]) -> list[str]:
+    """Say which series each is; no two the same."""
+    if not keys:
+        return [""] * len(values)
+    heads = short_names(keys, _NAME_CELLS)
+    names = [short_names(column, _NAME_CELLS) for column in zip(*values, strict=True)]
+    return [
+        "".join(f"{head} {name}, " for head, name in zip(heads, row, strict=True)) for row in zip(*names, strict=True)
+    ]
 
 
 def _periods(part: pl.DataFrame, found: Drift) -> str:
-    rows = [*part.iter_rows(named=True)]
-    labels = dict(found.course.select("period", "label").iter_rows())
+    view = periods_view(part, found.labels(), alpha=found.alpha)
     columns = [
-        Column(head="period", cells=tuple(_label(row["period"], labels) for row in rows), key=True),
-        Column(head="rows", cells=tuple(number_text(row["n"]) for row in rows), right=True),
-        Column(head="rate", cells=tuple(number_text(row["rate"]) for row in rows), right=True),
-        Column(head="gap", cells=tuple(points(row["gap"], unit=False) for row in rows), right=True),
-        Column(
-            head=f"{100 * (1 - found.alpha):g}% widened",
-            cells=tuple(interval(row["simultaneous_low"], row["simultaneous_high"]) for row in rows),
-            right=True,
-        ),
-        Column(head="adj. p", cells=tuple(pvalue_text(row["pvalue_adjusted"]) for row in rows), right=True),
-        Column(head="PSI", cells=tuple(_short(row["psi"]) for row in rows), right=True),
-        Column(head="", cells=tuple(WORDS[row["verdict"]][0] for row in rows)),
+        Column(head=name, cells=tuple(view[name]), key=name == "period", right=name not in _TEXTS)
+        for name in view.columns
     ]
     return grid(columns, width=width(), style=takes_style())
 
 
-def _label(period: Any, labels: dict[Any, str]) -> str:
-    day = period.date() if isinstance(period, dt.datetime) else period
-    return _ALL if day is None else labels.get(day) or name_text(day)
-
-
-def _short(value: float | None) -> str:
-    return NULL if value is None else f"{value:.3f}"
-
-
-def _monitored(part: pl.DataFrame, keys: Sequence[str], found: Drift) -> str:
+def _monitored(alarm: Alarm | None, found: Drift) -> str:
     """Say when the monitor of a series sounded."""
-    monitor = to_polars(found.monitor)
-    if found.time is None or not monitor.height or not part.height:
+    if found.time is None or alarm is None:
         return ""
-    if keys:
-        monitor = monitor.join(part.select(keys).head(1), on=list(keys), how="semi", nulls_equal=True)
-    first = monitor.filter("alarm")["time"].drop_nulls().min()
-    if first is None:
-        return f"monitor: no alarm in {monitor.height:,} batch{'' if monitor.height == 1 else 'es'}\n"
-    return f"monitor: alarm since {name_text(first)}\n"
+    quiet = f" in {alarm.batches:,} batch{'' if alarm.batches == 1 else 'es'}" if alarm.since is None else ""
+    return f"{alarm_words([alarm])}{quiet}\n"
 
 
 def _meaning(found: Drift, table: pl.DataFrame) -> str:
     undated = f" Rows without a time, in no period: {found.n_undated:,}." if found.n_undated else ""
-    compared = f"p adjusted and PSI compare with {found.reference}"
     text = (
         f"gap: mean score minus observed rate, in percentage points; tolerance {points(found.tolerance, sign=False)}; "
-        f"the widened intervals hold together over all periods{' and segments' if found.by else ''}. {compared}: p "
-        "says whether the gap is the same, PSI how far the scores have moved."
+        f"the widened intervals hold together over all periods{' and segments' if found.by else ''}. p adjusted and "
+        f"PSI compare with {found.reference}: p says whether the gap is the same, PSI how far the scores have moved"
+        f"{_chance(table)}. {empty_words(found.n_empty)}"
     )
-    text += f" {_SIGNS}."
     if found.time is not None:
         text += f" The monitor sounds at an e-value of {found.alarm_at:g}, whenever one looks."
     return wrapped(printable(text) + undated + left_out(table))
+
+
+def _chance(table: pl.DataFrame) -> str:
+    """Say what psi chance alone makes."""
+    chance = table["psi_expected"].drop_nulls()
+    if not len(chance):
+        return ""
+    ends = [f"{value:.3f}" for value in (chance.min(), chance.max()) if isinstance(value, float)]
+    return f" (by chance about {' to '.join(dict.fromkeys(ends))})"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-from click.core import ParameterSource
 
 from calframe._cli import _options as given
 from calframe._cli._files import reading
@@ -16,6 +15,7 @@ from calframe._cli._input import check_scores, open_input, score_argument
 from calframe._cli._output import check_target, file_size, put
 from calframe._cli._terminal import emit, waiting
 from calframe._cli._text import label_value
+from calframe._cli._typed import was_typed
 from calframe._fit import fit as compute
 from calframe._maps._class_methods import CLASS_METHODS
 from calframe._maps._fit_options import Free
@@ -30,7 +30,7 @@ _SCORE = click.option(
     "--score",
     multiple=True,
     metavar="COLUMN",
-    help="Column of predicted probabilities, from 0 to 1 (or see --link). Default: none; this or --class is needed.",
+    help="Column of predicted probabilities, from 0 to 1 (or see --link). Needed, unless --class names the columns.",
 )
 _METHOD = click.option(
     "--method",
@@ -91,14 +91,7 @@ _INTERCEPT = click.option(
     metavar="PENALTY",
     help="Penalty of dirichlet on the squares of its intercepts.",
 )
-_OUTPUT = click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the map to this file (.json), for `calframe apply` and calframe.load_map.",
-)
+_OUTPUT = given.output_file("the map to this file (.json), for `calframe apply` and calframe.load_map.", required=True)
 
 
 @click.command("fit", short_help="Fit a calibration map, one curve a segment.")
@@ -135,8 +128,7 @@ def _check_method(method: str, names: Iterable[str]) -> None:
     }
     mine = method.removeprefix("ovr_")
     for name, methods in takers.items():
-        typed = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-        if typed and methods and mine not in methods:
+        if was_typed(context, name) and methods and mine not in methods:
             *first, last = methods
             listed = f"{', '.join(first)} or {last}" if first else last
             msg = f"--{name.replace('_', '-')} goes with --method {listed}, not with {method}; leave it out."

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
-from calframe._cli._cells import name_text
-from calframe._cli._grid import cut
+import polars as pl
+
+from calframe._cli._names import short_names
+from calframe._cli._notes import counted, names_listed, said, wrapped
 from calframe._maps._map import CalibrationMap
 
-_PAGE_CELLS = 80  # what the text keeps within
-_NAME_CELLS = 24  # room of a segment's name
-_LISTED = 5  # segments named beside a note
+_NAME_CELLS = 48  # room of a column's name in a sentence
 _POOLING = {
     "none": "each fitted by itself (pooling: none)",
     "partial": "the small ones shrunk towards the pooled map (pooling: partial)",
@@ -33,24 +32,20 @@ def fit_view(found: CalibrationMap, *, by: Sequence[str]) -> str:
     str
         The text with a line break at its end, within 80 columns.
     """
-    scores = ", ".join(cut(name_text(name), _NAME_CELLS) for name in found.scores)
+    scores = ", ".join(short_names(found.scores, _NAME_CELLS))
     rows = f"{found.n:,} row{'' if found.n == 1 else 's'}"
-    lines = [f"{found.method} map of {scores}, fitted to {rows}{_left_out(found)}.", _segments(found, by)]
+    without = counted({"n_missing": found.n_missing, "n_invalid": found.n_invalid})
+    without = f" (left out: {without})" if without else ""
+    lines = [f"{found.method} map of {scores}, fitted to {rows}{without}.", _segments(found, by)]
     lines.extend(f"Note: {note}." for note in found.notes)
     lines.extend(_notes(found))
-    return "".join(textwrap.fill(line, _PAGE_CELLS, break_on_hyphens=False) + "\n" for line in lines)
-
-
-def _left_out(found: CalibrationMap) -> str:
-    counts = ((found.n_missing, "with something missing"), (found.n_invalid, "out of range"))
-    left_out = ", ".join(f"{count:,} {why}" for count, why in counts if count)
-    return f" (left out: {left_out})" if left_out else ""
+    return "".join(map(wrapped, lines))
 
 
 def _segments(found: CalibrationMap, by: Sequence[str]) -> str:
     if not by:
         return "One map for all rows, without segments."
-    names = " and ".join(cut(name_text(name), _NAME_CELLS) for name in by)
+    names = " and ".join(short_names(by, _NAME_CELLS))
     if found.pooling == "complete":
         return f"One map for all rows, whatever their {names} (pooling: complete)."
     many, pooled = len(found.segments), int((found.segments.curve == 0).sum())
@@ -61,14 +56,6 @@ def _segments(found: CalibrationMap, by: Sequence[str]) -> str:
 
 def _notes(found: CalibrationMap) -> list[str]:
     """Say each note once, with the segments it is about."""
-    about: dict[str, list[str]] = {}
-    names = zip(*(key.to_list() for key in found.segments.keys), strict=True)
-    for segment, note in zip(names, found.segments.note, strict=True):
-        if note is not None:
-            about.setdefault(note, []).append(", ".join(cut(name_text(value), _NAME_CELLS) for value in segment))
-    return [f"{_listed(segments)} – {note}." for note, segments in about.items()]
-
-
-def _listed(segments: Sequence[str]) -> str:
-    more = len(segments) - _LISTED
-    return "; ".join(segments[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+    table = pl.DataFrame(found.segments.keys)
+    about = said(table, table.columns, found.segments.note)
+    return [f"{names_listed(segments)} – {note}." for note, segments in about.items()]

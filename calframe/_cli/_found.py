@@ -31,6 +31,10 @@ class Found(Protocol):
     def table(self) -> Any:
         """The table, in the library of the input."""
 
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The segment columns."""
+
     def to_dict(self) -> Json:
         """Return it as JSON-ready data."""
 
@@ -51,13 +55,9 @@ def output_option(what: str, *, drawn: bool = False) -> given.Decorator:
         The decorator.
     """
     chart = f", or as a chart ({' '.join(CHART_SUFFIXES)})" if drawn else ""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help=f"Write {what} to this file, by its suffix: as a table, unrounded ({' '.join(TABLE_SUFFIXES)}; .json says "
-        f"how it was made, too){chart}. Default: print the table.",
+    return given.output_file(
+        f"{what} to this file, by its suffix: as a table, unrounded ({' '.join(TABLE_SUFFIXES)}; .json says how it was "
+        f"made, too){chart}. Default: print the table."
     )
 
 
@@ -75,7 +75,14 @@ def check_given(output: Path | None, form: str | None, files: Sequence[str], *, 
         check_output(output, form, files, suffixes=(*TABLE_SUFFIXES, *(CHART_SUFFIXES if drawn else ())))
 
 
-def give(found: Found, view: Callable[[Any], str], *, output: Path | None, form: str | None) -> None:
+def give(
+    found: Found,
+    view: Callable[[Any], str],
+    *,
+    output: Path | None,
+    form: str | None,
+    keys: Sequence[str] | None = None,
+) -> None:
     """Print a result, or write it.
 
     Parameters
@@ -86,21 +93,24 @@ def give(found: Found, view: Callable[[Any], str], *, output: Path | None, form:
         Lays it out for reading.
     output, form
         What was typed.
+    keys
+        Columns in which null is a segment of its own. Default: the segment columns.
     """
+    keys = found.by if keys is None else keys
     if output is None:
-        emit(_text(found, form) if form not in (None, "table") else view(found))
+        emit(_text(found, form, keys) if form not in (None, "table") else view(found))
         return
-    _save(found, output)
+    _save(found, output, keys)
     click.echo(f"Wrote {output} ({file_size(output)}).", err=True)
 
 
-def _text(found: Found, form: str | None) -> str:
+def _text(found: Found, form: str | None, keys: Sequence[str]) -> str:
     if form == "json":
         return json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return table_text(to_polars(found.table), form=str(form))
+    return table_text(to_polars(found.table), form=str(form), keys=keys)
 
 
-def _save(found: Any, path: Path) -> None:
+def _save(found: Any, path: Path, keys: Sequence[str]) -> None:
     suffix = path.suffix.lower()
     if suffix in CHART_SUFFIXES:
         from calframe._cli._drawing import write_chart  # noqa: PLC0415  loads what only charts need
@@ -108,6 +118,6 @@ def _save(found: Any, path: Path) -> None:
         with waiting(f"Drawing {path}"):
             write_chart(found.plot(), path)
     elif suffix == ".json":
-        put_text(path, _text(found, "json"))
+        put_text(path, _text(found, "json", keys))
     else:
-        write_table(to_polars(found.table), path)
+        write_table(to_polars(found.table), path, keys=keys)

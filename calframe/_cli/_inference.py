@@ -11,6 +11,7 @@ from calframe._cli import _options as given
 from calframe._cli._files import reading
 from calframe._cli._found import check_given, give, output_option
 from calframe._cli._input import check_scores, open_input, score_argument
+from calframe._cli._progress import summed
 from calframe._cli._terminal import waiting
 from calframe._cli._text import label_value
 
@@ -62,13 +63,8 @@ _KERNEL_LAW = click.option(
     metavar="NAME",
     help="Law of the kernel test: resampled, asymptotic, block or distribution_free.",
 )
-_RESAMPLES = click.option(
-    "--resamples",
-    type=click.IntRange(20, 1_000_000),
-    default=1000,
-    show_default=True,
-    metavar="NUMBER",
-    help="How often labels are drawn; the smallest p-value is one in one more than that.",
+_RESAMPLES = given.resamples(
+    "How often labels are drawn; for small p-values of many segments as much more as they ask for."
 )
 _INEQUALITY = click.option(
     "--inequality",
@@ -77,14 +73,7 @@ _INEQUALITY = click.option(
     show_default=True,
     help="p = (1 + draws that come as far) / (1 + draws), or the plain share of draws that come further.",
 )
-_ALPHA = click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="LEVEL",
-    help="An adjusted p-value up to this rejects.",
-)
+_ALPHA = given.alpha("An adjusted p-value up to this rejects.")
 
 
 @click.command("test", short_help="Test whether right scores could have shown this.")
@@ -134,6 +123,6 @@ def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any)
             n_resamples=arguments.pop("resamples"),
             rng=arguments.pop("seed"),
             positive=label_value(table, label=label, text=positive),
-            progress=progress,
+            progress=summed(progress),
             **arguments,
         )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import polars as pl
 
-from calframe._cli._cells import NULL, name_text, number_text, pvalue_text
-from calframe._cli._grid import Column, cut, grid
+from calframe._cli._cells import NULL, number_text, pvalue_text
+from calframe._cli._grid import Column, grid
+from calframe._cli._names import name_column
 from calframe._cli._notes import left_out, note_lines, wrapped
 from calframe._cli._terminal import takes_style, width
 from calframe._inference import TestResult
 from calframe._results import to_polars
 
-_NAME_CELLS = 16  # room of a segment's name
 _WORDS = {True: "rejected", False: "not rejected", None: NULL}
 _TEST = "_cf_test"
 _ONLY = "calibrated"  # the hypothesis of all tests but one
+_DRAWN = "resampling"  # the method of any statistic
 
 
 def test_view(found: TestResult) -> str:
@@ -32,9 +33,10 @@ def test_view(found: TestResult) -> str:
     """
     table = to_polars(found.table)
     keys = [name for name in (*found.by, "model") if name in table.columns]
-    both = pl.format("{}: {}", "method", "hypothesis")  # where a method has several hypotheses
-    table = table.with_columns(pl.when(pl.col("hypothesis") == _ONLY).then("method").otherwise(both).alias(_TEST))
-    columns = [*(_names(name, table[name]) for name in keys), _names("test", table[_TEST])]
+    several, statistic = pl.col("hypothesis") != _ONLY, pl.lit(found.convention["statistic"])
+    of_what = pl.when(several).then("hypothesis").when(pl.col("method") == _DRAWN).then(statistic)
+    table = table.with_columns(pl.concat_str("method", pl.lit(": ") + of_what, ignore_nulls=True).alias(_TEST))
+    columns = [*(name_column(name, table[name]) for name in keys), name_column("test", table[_TEST])]
     columns += [
         Column(head="rows", cells=tuple(map(number_text, table["n"])), right=True),
         Column(head="statistic", cells=tuple(map(number_text, table["statistic"])), right=True),
@@ -52,17 +54,13 @@ def test_view(found: TestResult) -> str:
 test_view.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's
 
 
-def _names(name: str, values: pl.Series) -> Column:
-    head, *cells = (cut(name_text(value), _NAME_CELLS) for value in (name, *values))
-    return Column(head=head, cells=tuple(cells), key=True)
-
-
 def _meaning(found: TestResult, table: pl.DataFrame) -> str:
+    correction, alpha = (found.convention[name] for name in ("correction", "alpha"))
     text = (
-        f"rejected: right scores would hardly show this (p adjusted by {found.correction} is at most {found.alpha:g}). "
+        f"rejected: right scores would hardly show this (p adjusted by {correction} is at most {alpha:g}). "
         "Not rejected is no proof that they are right."
     )
-    if found.correction == "none":
+    if correction == "none":
         text = text.replace("p adjusted by none", "p")
     keys = [name for name in (*found.by, "model") if name in table.columns]
     return wrapped(text + left_out(table.unique(subset=keys) if keys else table.head(1)))

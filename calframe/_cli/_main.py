@@ -20,6 +20,7 @@ from calframe._cli._fit import fit
 from calframe._cli._inference import test
 from calframe._cli._metrics import metrics
 from calframe._cli._report import report
+from calframe._cli._typed import check_typed
 from calframe._cli._words import as_options
 from calframe._errors import CalframeError, CalframeWarning
 from calframe._version import __version__
@@ -28,7 +29,25 @@ _COULD_NOT_RUN = 2
 _INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 
 
+class _Commands(click.Group):
+    """Commands in the order of their use, that do not let the last of several values win where an option takes one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click names it
+        """Return the commands in the order in which they were added."""
+        return [*self.commands]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that was typed, its options looked through."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            check_typed(click.Context(command, info_name=name, parent=ctx), rest)
+        return name, command, rest
+
+
 @click.group(
+    cls=_Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 fine, 1 a limit of `check` is broken, 2 could not run. The result goes to stdout, notes and "
@@ -47,7 +66,7 @@ def cli(context: click.Context) -> None:
         context.exit(_COULD_NOT_RUN)
 
 
-for _command in (report, check, metrics, curve, test, compare, audit, drift, fit, apply, demo):
+for _command in (demo, report, audit, drift, check, metrics, curve, test, compare, fit, apply):
     cli.add_command(_command)
 
 

@@ -25,8 +25,9 @@ _METRIC = click.option(
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Metric to compute; repeat it for more, or say `all`. A binned error (ece, mce, rmsce, ace, ece_sweep) in a "
-    "table for reading brings ece and ece_expected along: right scores do not show 0 either. "
+    help="Metric to compute; repeat it for more, or say `all` (an unknown name lists them all). A binned error "
+    "(ece, mce, rmsce, ace, ece_sweep) in a table for reading brings ece and ece_expected along: right scores do not "
+    "show 0 either. "
     "Default: rate, mean_score, gap, brier, log_loss, ece, ece_expected; of three classes or more accuracy, brier, "
     "log_loss, confidence_ece, classwise_ece.",
 )
@@ -35,26 +36,16 @@ _POSTERIOR = click.option(
     "--posterior",
     multiple=True,
     metavar="COLUMN",
-    help="Column of the true probability, known in simulations; with --class one for each class, in their order. "
-    "Default: none.",
+    help="Column of the true probability, known in simulations, for epistemic_loss and irreducible_loss; with --class "
+    "one for each class, in their order. Default: not known.",
 )
-_LEVEL = click.option(
-    "--confidence-level",
-    type=float,
-    metavar="LEVEL",
-    help="Add intervals (<metric>_low, <metric>_high) of this level, between 0 and 1, such as 0.95. Default: none.",
+_LEVEL = given.confidence_level(
+    "Add intervals (<metric>_low, <metric>_high) of this level, between 0 and 1, such as 0.95. Default: no intervals.",
+    default=None,
 )
-_INTERVAL = click.option(
-    "--interval",
-    type=click.Choice(["wilson", "clopper_pearson", "jeffreys"]),
-    help="Kind of interval of the rate. Default: the best for each metric, wilson for the rate.",
-)
-_OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help=f"Write the table, unrounded, to this file, by its suffix: {' '.join(TABLE_SUFFIXES)}. Default: print it.",
+_INTERVAL = given.interval("the rate, with --confidence-level. Default: wilson.")
+_OUTPUT = given.output_file(
+    f"the table, unrounded, to this file, by its suffix: {' '.join(TABLE_SUFFIXES)}. Default: print it."
 )
 
 
@@ -79,13 +70,14 @@ def metrics(*, files: tuple[str, ...], output: Path | None, form: str | None, **
     if (form or (output and output.suffix) or "table").lstrip(".").lower() in _FOR_READING:
         arguments["metrics"] = _beside_chance(arguments["metrics"])
     table = _computed(files, **arguments)
+    keys = [*arguments["by"], *(name for name in ("model", "class") if name in table.columns)]
     if output is not None:
-        write_table(table, output)
+        write_table(table, output, keys=keys)
         click.echo(f"Wrote {output} ({table.height:,} row{'' if table.height == 1 else 's'}).", err=True)
     elif form in (None, "table"):
-        _print(table, arguments["by"])
+        _print(table, keys)
     else:
-        emit(table_text(table, form=str(form)))
+        emit(table_text(table, form=str(form), keys=keys))
 
 
 def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any) -> pl.DataFrame:
@@ -117,7 +109,7 @@ def _beside_chance(names: tuple[str, ...]) -> tuple[str, ...]:
     return (*names, *(name for name in pair if name not in names))
 
 
-def _print(table: pl.DataFrame, by: Sequence[str]) -> None:
+def _print(table: pl.DataFrame, keys: Sequence[str]) -> None:
     from calframe._cli._metrics_view import metrics_view  # noqa: PLC0415  rich is for tables, not for --help
 
-    emit(metrics_view(table, keys=[*by, *(name for name in ("model", "class") if name in table.columns)]))
+    emit(metrics_view(table, keys=keys))

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from calframe._cli._cells import name_text, number_text, range_text
-from calframe._cli._grid import Column, cut, grid, span
+from calframe._cli._cells import number_text, range_text
+from calframe._cli._grid import Column, grid, span, with_room
+from calframe._cli._names import name_column, short_names
 from calframe._cli._notes import LONG_LINE, note_lines
 from calframe._cli._terminal import takes_style, width
 
-_NAME_CELLS = 24  # room of a segment's name,
-_HEAD_CELLS = 16  # and where it heads a column
+_HEAD_CELLS = 16  # room of a segment's name where it heads a column
 _SHOWN_IF_ANY = ("n_missing", "n_invalid")  # counts that are mostly 0
 _FOLDED_FROM = 9  # longer headings break at an underscore
 
@@ -43,7 +43,7 @@ def metrics_view(table: pl.DataFrame, *, keys: Sequence[str]) -> str:
         intervals where any is known.
     """
     metrics = [_metric(table, name) for name in _names(table, keys)]
-    across = _across(table, keys, metrics)
+    across = with_room(_across(table, keys, metrics), width=width())
     edge = min(width(), LONG_LINE)
     if span(across) > edge:
         down = _down(table, keys, metrics)
@@ -67,7 +67,7 @@ def _metric(table: pl.DataFrame, name: str) -> _Metric:
 
 def _across(table: pl.DataFrame, keys: Sequence[str], metrics: Sequence[_Metric]) -> list[Column]:
     """Return one column a metric, its interval beside it."""
-    columns = [_key_column(name, table[name].to_list()) for name in keys]
+    columns = [name_column(name, table[name]) for name in keys]
     for metric in metrics:
         columns.append(Column(head=_folded(metric.name), cells=metric.values, right=True))
         if metric.intervals is not None:
@@ -77,20 +77,21 @@ def _across(table: pl.DataFrame, keys: Sequence[str], metrics: Sequence[_Metric]
 
 def _down(table: pl.DataFrame, keys: Sequence[str], metrics: Sequence[_Metric]) -> list[Column]:
     """Return one column a segment, its intervals beside it."""
-    heads = "\n".join(cut(name_text(key), _HEAD_CELLS) for key in keys)
-    columns = [Column(head=heads or "metric", cells=tuple(metric.name for metric in metrics), key=True)]
-    for index, row in enumerate(table.select(pl.col(list(keys))).iter_rows() if keys else [()]):
-        head = "\n".join(cut(name_text(value), _HEAD_CELLS) for value in row) or "value"
+    columns = [
+        Column(
+            head="\n".join(short_names(keys, _HEAD_CELLS)) or "metric",
+            cells=tuple(metric.name for metric in metrics),
+            key=True,
+        )
+    ]
+    rows = zip(*(short_names(table[key], _HEAD_CELLS) for key in keys), strict=True) if keys else [()]
+    for index, row in enumerate(rows):
+        head = "\n".join(row) or "value"
         columns.append(Column(head=head, cells=tuple(metric.values[index] for metric in metrics), right=True))
         intervals = tuple("" if metric.intervals is None else metric.intervals[index] for metric in metrics)
         if any(intervals):
             columns.append(Column(head="interval", cells=intervals, right=True, tied=True))
     return columns
-
-
-def _key_column(name: str, values: Sequence[object]) -> Column:
-    head, *cells = (cut(name_text(value), _NAME_CELLS) for value in (name, *values))
-    return Column(head=head, cells=tuple(cells), key=True)
 
 
 def _folded(name: str) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
-from calframe._cli._cells import name_text
-from calframe._cli._grid import cut
-from calframe._cli._terminal import width
+from calframe._cli._names import row_names
+from calframe._cli._terminal import PAGE, width
+from calframe._words._lines import wrapped as lines_of
 
 LONG_LINE = 120  # cells; a longer line is turned around, if that helps
-_PAGE_CELLS = 80  # what sentences keep within
-_NAME_CELLS = 24  # room of a segment's name
+_NAME_CELLS = 32  # room of a segment's name
 _LISTED = 5  # segments named beside a note
 _LEFT_OUT = {"n_missing": "with something missing", "n_invalid": "out of range"}
 
@@ -33,13 +31,34 @@ def note_lines(table: pl.DataFrame, keys: Sequence[str]) -> str:
     str
         An empty line and the notes, each with a line break at its end; nothing where there is no note.
     """
+    notes = table["note"].to_list()
+    if "metric" in keys:  # it is named in front
+        notes = [note and note.replace(f" for {name}", "") for note, name in zip(notes, table["metric"], strict=True)]
+    lines = [_listed(names, of=table.height) + note for note, names in said(table, keys, notes).items()]
+    return "".join(["\n", *(wrapped(line, min(width(), LONG_LINE)) for line in lines)]) if lines else ""
+
+
+def said(table: pl.DataFrame, keys: Sequence[str], notes: Iterable[str | None]) -> Mapping[str, list[str]]:
+    """Return each note with the names of the rows it is about.
+
+    Parameters
+    ----------
+    table, keys
+        As for `note_lines`.
+    notes
+        The note of each row; several stand in one with semicolons between.
+    """
     about: dict[str, list[str]] = {}
-    for row in table.filter(pl.col("note").is_not_null()).iter_rows(named=True):
-        for note in row["note"].split("; "):
-            about.setdefault(note, []).append(", ".join(cut(name_text(row[key]), _NAME_CELLS) for key in keys))
-    lines = [_listed(segments, of=table.height) + note for note, segments in about.items()]
-    edge = min(width(), LONG_LINE)
-    return "".join(["\n", *(textwrap.fill(line, edge) + "\n" for line in lines)]) if lines else ""
+    for name, note in zip(row_names(table, keys, room=_NAME_CELLS), notes, strict=True):
+        for part in note.split("; ") if note else ():
+            about.setdefault(part, []).append(name)
+    return about
+
+
+def names_listed(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = len(names) - _LISTED
+    return "; ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def left_out(table: pl.DataFrame) -> str:
@@ -55,18 +74,21 @@ def left_out(table: pl.DataFrame) -> str:
     str
         A sentence behind a blank; nothing where no row was left out.
     """
-    counts = {name: int(table[name].sum()) for name in _LEFT_OUT if name in table.columns}
-    said = ", ".join(f"{count:,} {_LEFT_OUT[name]}" for name, count in counts.items() if count)
-    return f" Rows left out: {said}." if said else ""
+    counts = counted({name: int(table[name].sum()) for name in _LEFT_OUT if name in table.columns})
+    return f" Rows left out: {counts}." if counts else ""
 
 
-def wrapped(text: str) -> str:
-    """Return a paragraph within 80 columns, with a line break at its end."""
-    return textwrap.fill(text, _PAGE_CELLS, break_on_hyphens=False) + "\n"
+def counted(counts: Mapping[str, int]) -> str:
+    """Say how many rows were left out by why, such as "2 with something missing"; nothing where none was."""
+    return ", ".join(f"{count:,} {_LEFT_OUT[name]}" for name, count in counts.items() if count)
+
+
+def wrapped(text: str, edge: int = PAGE) -> str:
+    """Return a paragraph within so many columns, with a line break at its end."""
+    return "\n".join(lines_of(text, edge)) + "\n"
 
 
 def _listed(segments: Sequence[str], *, of: int) -> str:
     if len(segments) == of:
         return "all segments: " if of > 1 else ""
-    more = len(segments) - _LISTED
-    return "; ".join(segments[:_LISTED]) + (f" and {more:,} more" if more > 0 else "") + ": "
+    return f"{names_listed(segments)}: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import click
@@ -29,6 +30,62 @@ def _pairs(_context: click.Context, _option: click.Parameter, values: tuple[str,
     return named
 
 
+def resamples(says: str) -> Decorator:
+    """Make the option `--resamples`; `says` is what the draws are for."""
+    return click.option(
+        "--resamples",
+        type=click.IntRange(20, 1_000_000),
+        default=1000,
+        show_default=True,
+        metavar="NUMBER",
+        help=says,
+    )
+
+
+def alpha(says: str, *, kind: Any = float) -> Decorator:
+    """Make the option `--alpha`; `says` is what its level means, `kind` which ones are taken."""
+    return click.option("--alpha", type=kind, default=0.05, show_default=True, metavar="LEVEL", help=says)
+
+
+def confidence_level(says: str, *, default: float | None = 0.95) -> Decorator:
+    """Make the option `--confidence-level`; `says` is what has that level."""
+    return click.option(
+        "--confidence-level",
+        type=float,
+        default=default,
+        show_default=default is not None,
+        metavar="LEVEL",
+        help=says,
+    )
+
+
+def interval(says: str) -> Decorator:
+    """Make the option `--interval`; `says` is what it is an interval of, and its default."""
+    return click.option(
+        "--interval",
+        type=click.Choice(["wilson", "clopper_pearson", "jeffreys"]),
+        help=f"Kind of interval of {says}",
+    )
+
+
+def output_file(says: str, *, required: bool = False) -> Decorator:
+    """Make the option `--output`; `says` is what is written, and its default."""
+    return click.option(
+        "-o", "--output", required=required, type=click.Path(path_type=Path), metavar="FILE", help=f"Write {says}"
+    )
+
+
+def json_output(says: str) -> Decorator:
+    """Make the option `--json`; `says` is what is written."""
+    return click.option(
+        "--json",
+        "json_output",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help=f"Write {says} to this file (.json) as well; - prints it, and nothing else. Default: no such file.",
+    )
+
+
 ALL = "all"
 
 FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True)
@@ -42,8 +99,15 @@ SCORE = click.option(
     "--score",
     multiple=True,
     metavar="COLUMN",
-    help="Column of predicted probabilities, from 0 to 1; repeat it to compare models side by side. Default: none; "
-    "this or --class is needed.",
+    help="Column of predicted probabilities, from 0 to 1; repeat it to set models side by side. Needed, unless "
+    "--class names the columns.",
+)
+SCORES = click.option(
+    "--score",
+    multiple=True,
+    required=True,
+    metavar="COLUMN",
+    help="Column of predicted probabilities, from 0 to 1 (or see --link); repeat it to set models side by side.",
 )
 ONE_SCORE = click.option(
     "--score", required=True, metavar="COLUMN", help="Column of predicted probabilities, from 0 to 1 (or see --link)."
@@ -55,7 +119,7 @@ CLASS = click.option(
     metavar="NAME=COLUMN",
     callback=_pairs,
     help="One class of several: its value in the label, and the column of its probability. Repeat it for every class, "
-    "in place of --score; of two classes the second is the positive one. Default: none.",
+    "in place of --score; of two classes the second is the positive one. Default: two classes, and --score.",
 )
 STRATEGY = click.option(
     "--strategy",
@@ -71,14 +135,7 @@ CLOSED = click.option(
     show_default=True,
     help="Which side of a bin belongs to it: a score on an edge goes up with left, down with right.",
 )
-RESAMPLES = click.option(
-    "--resamples",
-    type=click.IntRange(20, 1_000_000),
-    default=1000,
-    show_default=True,
-    metavar="NUMBER",
-    help="How often intervals that need it draw the rows anew.",
-)
+RESAMPLES = resamples("How often intervals that need it draw the rows anew.")
 SEED = click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -96,8 +153,8 @@ BY = click.option(
 WEIGHT = click.option(
     "--weight",
     metavar="COLUMN",
-    help="Column of row weights: 0, or 1e-100 to 1e100; weight 2 counts a row twice (give importances a mean of 1). "
-    "Default: 1 a row.",
+    help="Column of row weights, 0 or above: weight 2 counts a row twice (in intervals see --weight-kind; give "
+    "importances a mean of 1). Default: every row counts once.",
 )
 WEIGHT_KIND = click.option(
     "--weight-kind",
@@ -112,7 +169,7 @@ LINK = click.option(
     type=click.Choice(["probability", "logit"]),
     default="probability",
     show_default=True,
-    help="What the score column holds: probabilities from 0 to 1, or their log-odds.",
+    help="What the score column holds: probabilities from 0 to 1, or their log-odds, ln(p / (1 - p)).",
 )
 FORMAT = click.option(
     "--format",
@@ -130,7 +187,8 @@ INVALID = click.option(
 TIME = click.option(
     "--time",
     metavar="COLUMN",
-    help="Column of dates or times (as text: 2013-12-31, 2013-12-31T08:00), for the course over time. Default: none.",
+    help="Column of dates or times (as text: 2013-12-31, 2013-12-31T08:00), for the course over time. Default: no "
+    "course.",
 )
 ZONE = click.option(
     "--time-zone",
@@ -145,14 +203,7 @@ TOLERANCE = click.option(
     metavar="GAP",
     help="Largest gap between mean score and observed rate that does no harm; 0.03 is 3 percentage points.",
 )
-ALPHA = click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    metavar="LEVEL",
-    help="Chance of any false alarm over all segments that the verdicts accept.",
-)
+ALPHA = alpha("Accepted chance of any false alarm, over all segments together.")
 PERIOD = click.option(
     "--every",
     type=click.Choice(["1d", "1w", "1mo", "1q", "1y", "auto"]),
@@ -164,15 +215,16 @@ PERIOD = click.option(
 REFERENCE = click.option(
     "--reference",
     metavar="PERIOD",
-    help="Periods that the others are compared with: `first`, a name (Jan 2024), a date in it, or two dates with .. "
-    "between (2024-01-01..2024-06-30). Default: the first third of the periods.",
+    help="Periods that the others are compared with: `first`, a name (Jan 2024), a date in it, a month (2024-01), a "
+    "year, or two of these with .. between (2024-01..2024-06). Default: the first third of the periods.",
 )
 SMOOTHER = click.option(
     "--smoother",
     type=click.Choice(["loess", "loess_direct", "lowess"]),
     default="loess",
     show_default=True,
-    help="The curve behind ici, e50, e90 and emax: R's loess, the same fitted at each score, or R's lowess.",
+    help="The smooth curve behind the metrics ici, e50, e90 and emax: R's loess, the same fitted at each score, or R's "
+    "lowess.",
 )
 CLIP = click.option(
     "--clip",
@@ -186,7 +238,7 @@ FLOOR = click.option(
     default=1e-12,
     show_default=True,
     metavar="PROBABILITY",
-    help="Keep scores this far from 0 and 1 in slope, intercept and citl, which need their log-odds.",
+    help="Keep scores this far from 0 and 1 in the metrics slope, intercept and citl, which need their log-odds.",
 )
 CLUSTER = click.option(
     "--cluster",

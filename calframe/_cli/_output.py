@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import click
 import polars as pl
 
-from calframe._cli._cells import NULL, name_text, number_text
+from calframe._cli._cells import NULL, name_text, number_text, pvalue_text
 from calframe._cli._files import is_source
 from calframe._results import records
 
@@ -19,6 +20,8 @@ TABLE_SUFFIXES = (".csv", ".parquet", ".json", ".md")
 CHART_SUFFIXES = (".svg", ".png", ".html")
 PAGE_SUFFIXES = (".html", ".json")
 
+_COUNTS = frozenset({"df", "n_groups", "psi_empty_bins", "rows_needed"})  # of which some may not be known
+_PVALUES = ("pvalue", "pvalue_adjusted")
 _MARKUP = frozenset("\\|[]`*")  # what Markdown would act on
 
 
@@ -75,7 +78,7 @@ def check_output(path: Path, form: str | None, sources: Sequence[str], *, suffix
     check_target(path, suffixes=suffixes, sources=sources, option="--output")
 
 
-def write_table(table: pl.DataFrame, path: Path) -> None:
+def write_table(table: pl.DataFrame, path: Path, *, keys: Sequence[str] = ()) -> None:
     """Write a table in the format of the path's suffix, whole or not at all.
 
     Parameters
@@ -84,11 +87,13 @@ def write_table(table: pl.DataFrame, path: Path) -> None:
         The result, unrounded.
     path
         A path with one of `TABLE_SUFFIXES`.
+    keys
+        As for `table_text`.
     """
     if path.suffix.lower() == ".parquet":
         put(path, table.write_parquet)
     else:
-        put_text(path, table_text(table, form=path.suffix.lower().removeprefix(".")))
+        put_text(path, table_text(table, form=path.suffix.lower().removeprefix("."), keys=keys))
 
 
 def put_text(path: Path, text: str) -> None:
@@ -122,7 +127,7 @@ def put(path: Path, write: Callable[[Path], object]) -> None:
         part.unlink(missing_ok=True)
 
 
-def table_text(table: pl.DataFrame, *, form: str) -> str:
+def table_text(table: pl.DataFrame, *, form: str, keys: Sequence[str] = ()) -> str:
     """Write a table as text.
 
     Parameters
@@ -132,6 +137,8 @@ def table_text(table: pl.DataFrame, *, form: str) -> str:
     form
         `"csv"` and `"json"` keep every digit; `"md"` rounds for reading. JSON has no infinity: there it is
         the text `Infinity`.
+    keys
+        Columns in which null is a segment of its own, and not a value that is not known.
 
     Returns
     -------
@@ -142,20 +149,29 @@ def table_text(table: pl.DataFrame, *, form: str) -> str:
         return table.write_csv()
     if form == "json":
         return json.dumps(records(table), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return _markdown(table)
+    return _markdown(table, keys)
 
 
-def _markdown(table: pl.DataFrame) -> str:
+def _markdown(table: pl.DataFrame, keys: Sequence[str]) -> str:
+    from calframe._cli._names import names_of  # noqa: PLC0415  rich is for results, not for --help
+
     rule = ["---:" if kind.is_numeric() else "---" for kind in table.dtypes]
-    columns = [[_cell(value, column) for value in column] for column in table]
+    columns = [
+        [escaped(name) for name in names_of(column)] if column.name in keys else [_cell(one, column) for one in column]
+        for column in table
+    ]
     rows = [[escaped(name_text(name)) for name in table.columns], rule, *zip(*columns, strict=True)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _cell(value: Any, column: pl.Series) -> str:
-    if column.dtype.is_numeric():
-        return number_text(value).replace(",", "")  # plain digits: a key may be a year
-    return NULL if value is None and column.name == "note" else escaped(name_text(value))
+    if value is None:
+        return NULL
+    if column.name.endswith(_PVALUES) or column.name.startswith("pvalue_to_"):
+        return escaped(pvalue_text(value))
+    if column.name in _COUNTS and math.isfinite(value):
+        value = round(value)
+    return number_text(value).replace(",", "") if column.dtype.is_numeric() else escaped(name_text(value))
 
 
 def escaped(text: str) -> str:

@@ -16,6 +16,7 @@ from calframe._cli._input import open_input
 from calframe._cli._output import PAGE_SUFFIXES, check_target, file_size
 from calframe._cli._terminal import emit, waiting
 from calframe._cli._text import label_value
+from calframe._cli._typed import refuse_idle
 from calframe._verb_report import Report
 from calframe._verb_report import report as compute
 
@@ -33,29 +34,19 @@ _METRIC = click.option(
     multiple=True,
     metavar="NAME",
     help="Further metric of each segment; repeat it for more, or say `all`. It stands with its interval among the "
-    "numbers of the page and in --json, and no verdict uses it. Default: none.",
+    "numbers of the page and in --json, and no verdict uses it. Default: no more than the page has.",
 )
 _TITLE = click.option("--title", metavar="TEXT", help="Title of the page. Default: the name of the file.")
-_OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help=f"Write the page here (.html). Default: {_PAGE}, or no page when only --json is asked for.",
+_OUTPUT = given.output_file(
+    f"the page to this file (.html). Default: {_PAGE}, or no page when only --json is asked for."
 )
-_JSON = click.option(
-    "--json",
-    "json_output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the numbers here (.json); - prints them alone.",
-)
+_JSON = given.json_output("the numbers")
 _OPEN = click.option("--open", "open_page", is_flag=True, help="Open the page in the browser when it is written.")
 
 
 @click.command("report", short_help="Write an HTML report: what is wrong, where, since when.")
 @given.options(
-    *(given.FILES, given.LABEL, given.ONE_SCORE, given.BY, given.WEIGHT, given.TIME, given.ZONE, _EVERY),
+    *(given.FILES, given.LABEL, given.ONE_SCORE, given.BY, given.WEIGHT, given.TIME, _EVERY, given.ZONE),
     *(given.TOLERANCE, given.ALPHA, _METRIC, _TITLE, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND),
     *(_OUTPUT, _JSON, _OPEN),
 )
@@ -70,6 +61,7 @@ def report(
 
     Example: calframe report preds.parquet --label late --score p --by carrier --time date -o report.html
     """
+    refuse_idle(dict.fromkeys(("every", "time_zone"), arguments["time"] is not None), "--time, the column of dates")
     page = _PAGE if output is None and (json_output is None or open_page) else output
     _check_targets(page, json_output, files)
     result = _reported(files, **arguments)

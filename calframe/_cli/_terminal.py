@@ -11,7 +11,8 @@ from contextlib import contextmanager
 
 from calframe._cli._cells import to_ascii
 
-_NO_EDGE = 100_000  # columns of a pipe or a file
+PAGE = 80  # columns that text keeps within, whatever the terminal has
+NO_EDGE = 100_000  # columns of a pipe or a file
 _PATIENCE = 0.5  # seconds of work before a sign of life
 
 
@@ -67,7 +68,7 @@ def takes_style() -> bool:
 
 def width() -> int:
     """Return the columns of the terminal; a pipe or a file has no edge."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _NO_EDGE
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else NO_EDGE
 
 
 @contextmanager

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from calframe._binning import BinChoice
-from calframe._closing import Column, closed_frame
 from calframe._comparing._layouts import inflated
-from calframe._comparing._measures import Ends, Linear, Measuring, intervals, linear, measurings
+from calframe._comparing._measures import FOR_CORRELATION, Ends, Linear, Measuring, intervals, linear, measurings
 from calframe._comparing._pairs import Pairs
-from calframe._kernels._corrections import Correction, adjusted
 from calframe._registry import Metric, Options, Sample, Term
 from calframe._testing._delong import FEW_OF_CLASS, area_difference
+from calframe._testing._draws import SMALL
 from calframe._testing._paired import (
     FEW_ALIKE,
     FEW_UNITS,
@@ -26,7 +24,7 @@ from calframe._testing._paired import (
 from calframe._typing import Bools, Floats
 
 TARGETS = {"zero": 0.0, "one": 1.0}
-_T, _DELONG, _EXCHANGE = "t", "delong", "exchange"
+_T, _DELONG, EXCHANGE = "t", "delong", "exchange"
 _ROUNDING = 1e-12  # of a difference that does not vary: its standard error is what arithmetic leaves of 0
 _FEWEST = 5.0  # effective units of a class, below which nothing is known of the spread of an area
 
@@ -99,12 +97,19 @@ class Comparing:
         What the user has set.
     level : float
         Confidence level of the intervals.
+    further : int
+        How often the models change places again where the first p-value is small, as `calframe._testing._draws.staged`
+        does; 0 for never.
+    done : callable, optional
+        Told after each chunk of draws which share of the work that was.
     """
 
     pairs: Pairs
     choice: BinChoice
     options: Options
     level: float
+    further: int = 0
+    done: Callable[[float], None] | None = None
 
     def all_of(self, asked: Sequence[Metric]) -> list[Found]:
         """Return what is found of each metric, in order."""
@@ -113,7 +118,8 @@ class Comparing:
         found |= {metric.name: self._area(metric) for metric in asked if metric.name == "auc"}
         rest = [metric for metric in asked if metric.name not in found]
         for measuring in measurings(self.pairs, rest, terms, self.choice, self.options):
-            found |= self._measured(measuring)
+            part = replace(self, done=_share_of(self.done, len(measuring.metrics) / len(rest)))
+            found |= part._measured(measuring, terms)  # noqa: SLF001  the same, telling of its share
         return [_within_range(found[metric.name]) for metric in asked]
 
     def _terms(self, asked: Sequence[Metric]) -> dict[str, Floats]:
@@ -122,7 +128,8 @@ class Comparing:
             return {}
         names = {name: None for metric in summed for name in ("w2", *metric.terms, *metric.interval_terms)}
         own: dict[str, Term] = {name: term for metric in summed for name, term in metric.own_terms.items()}
-        return self.pairs.terms(tuple(names), own, clip=self.options.clip)
+        terms = self.pairs.terms(tuple(names), own, clip=self.options.clip)
+        return terms if self.pairs.table.weighted else terms | {"n": terms["w"], "w2": terms["w"]}
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(self.options.seed)
@@ -152,7 +159,7 @@ class Comparing:
             low=low,
             high=high,
             pvalue=pvalue,
-            law=np.where(few, _EXCHANGE, _T),
+            law=np.where(few, EXCHANGE, _T),
             beyond=self._beyond(metric, line),
             remarks=(
                 *([(f"{metric.name}: {metric.undefined}", undefined)] if metric.undefined else []),
@@ -176,13 +183,57 @@ class Comparing:
         """Return p-values, of some segments those of exchanged models."""
         if not few.any():
             return pvalue
-        rows = np.tile(few[self.pairs.units.segment], 2)
-        some = {name: values[rows] for name, values in terms.items()}
-        (measuring,) = measurings(self.pairs.only(few), [metric], some, self.choice, self.options)
-        out = pvalue.copy()
-        found = measuring.pvalues({metric.name: value[few]}, self.options.n_resamples, self._rng())
-        out[few] = found[metric.name]
+        quiet = replace(self, done=None)
+        found = quiet._exchanged([metric], terms, {metric.name: value}, few)  # noqa: SLF001  the same, but for progress
+        return np.where(few, found[metric.name], pvalue)
+
+    def _exchanged(
+        self, metrics: Sequence[Metric], terms: Mapping[str, Floats], seen: Mapping[str, Floats], where: Bools
+    ) -> dict[str, Floats]:
+        """Return the p-values of exchanged models in some segments, by few draws, or by many where these matter."""
+        found = self._drawn(metrics, terms, seen, where, self.options.n_resamples, self._rng())
+        if not self.further:
+            return found
+        again = [metric for metric in metrics if (found[metric.name] <= SMALL).any()]
+        if not again:
+            self._told(self.further)
+            return found
+        small = np.any([found[metric.name] <= SMALL for metric in again], axis=0)
+        rng = np.random.default_rng([self.options.seed, 1])
+        many = self._drawn(again, terms, seen, small, self.further, rng)
+        return found | {name: np.where(found[name] <= SMALL, value, found[name]) for name, value in many.items()}
+
+    def _drawn(
+        self,
+        metrics: Sequence[Metric],
+        terms: Mapping[str, Floats],
+        seen: Mapping[str, Floats],
+        where: Bools,
+        draws: int,
+        rng: np.random.Generator,
+    ) -> dict[str, Floats]:
+        """Return p-values of exchanged models in some segments, NaN in all others."""
+        (measuring,) = measurings(
+            self.pairs.only(where), metrics, self._needed(metrics, terms, where), self.choice, self.options
+        )
+        asked = {metric.name: seen[metric.name][where] for metric in metrics}
+        out = {name: np.full(len(where), np.nan) for name in asked}
+        for name, value in measuring.pvalues(asked, draws, rng, done=self._told).items():
+            out[name][where] = value
         return out
+
+    def _needed(self, metrics: Sequence[Metric], terms: Mapping[str, Floats], where: Bools) -> dict[str, Floats]:
+        """Return the terms that the values of some metrics are made of, of the rows of some segments."""
+        names = {"n", "w", "w2"}.union(*(metric.terms for metric in metrics))
+        rows = np.tile(where[self.pairs.units.segment], 2)
+        whole = {id(values): values for name, values in terms.items() if name in names}
+        some = {key: values if where.all() else values[rows] for key, values in whole.items()}
+        return {name: some[id(values)] for name, values in terms.items() if name in names}
+
+    def _told(self, draws: int) -> None:
+        """Tell of some draws, of all that one kind of metric takes."""
+        if self.done is not None:
+            self.done(draws / (self.options.n_resamples + self.further + FOR_CORRELATION))
 
     def _area(self, metric: Metric) -> Found:
         pairs = self.pairs
@@ -198,22 +249,23 @@ class Comparing:
             low=np.where(unknown, np.nan, area.low),
             high=np.where(unknown, np.nan, area.high),
             pvalue=pvalue,
-            law=np.where(few, _EXCHANGE, _DELONG),
+            law=np.where(few, EXCHANGE, _DELONG),
             remarks=(
                 (f"{metric.name}: {metric.undefined}", undefined),
                 (f"no interval for {metric.name}: it needs {_FEWEST:g} rows of either class", unknown),
             ),
         )
 
-    def _measured(self, measuring: Measuring) -> dict[str, Found]:
+    def _measured(self, measuring: Measuring, terms: Mapping[str, Floats]) -> dict[str, Found]:
         """Compare anything else: by exchanges, with an interval from those of each model."""
         samples = measuring.layout.seen()
         first, second = map(measuring.values, samples)
         first, second = ({name: value[0] for name, value in side.items()} for side in (first, second))
         with np.errstate(invalid="ignore"):
             seen = {name: second[name] - value for name, value in first.items()}
-        pvalues = measuring.pvalues(seen, self.options.n_resamples, self._rng())
-        ends = self._ends(measuring, samples)
+        every = np.ones(len(self.pairs.present), dtype=np.bool_)
+        pvalues = self._exchanged(measuring.metrics, terms, seen, every)
+        ends = self._ends(measuring, samples, terms)
         found = {}
         for metric in measuring.metrics:
             name = metric.name
@@ -227,18 +279,24 @@ class Comparing:
                 low=end.low,
                 high=end.high,
                 pvalue=pvalues[name],
-                law=np.full(len(nothing), _EXCHANGE),
+                law=np.full(len(nothing), EXCHANGE),
                 beyond=end.beyond,
                 remarks=self._remarks(metric, undefined, np.isnan(end.low)),
             )
         return found
 
-    def _ends(self, measuring: Measuring, samples: tuple[Sample, Sample]) -> dict[str, Ends]:
+    def _ends(
+        self, measuring: Measuring, samples: tuple[Sample, Sample], terms: Mapping[str, Floats]
+    ) -> dict[str, Ends]:
         """Return the intervals of those metrics that have one."""
         some = tuple(metric for metric in measuring.metrics if metric.interval is not None)
         if not some:
+            self._told(FOR_CORRELATION)
             return {}
-        correlation = replace(measuring, metrics=some).correlations(self.options.n_resamples, self._rng())
+        draws, every = min(self.options.n_resamples, FOR_CORRELATION), np.ones(len(self.pairs.present), dtype=np.bool_)
+        (drawn,) = measurings(self.pairs, some, self._needed(some, terms, every), self.choice, self.options)
+        correlation = drawn.correlations(draws, self._rng())
+        self._told(FOR_CORRELATION)
         effect = self._cluster_effect()
         wide = inflated(samples[0], effect), inflated(samples[1], effect)
         found = {}
@@ -275,78 +333,11 @@ class Comparing:
         return units.squares(units.weight) / units.total(self.pairs.squared)
 
 
+def _share_of(done: Callable[[float], None] | None, share: float) -> Callable[[float], None] | None:
+    return None if done is None else lambda of_it: done(share * of_it)
+
+
 def _within_range(found: Found) -> Found:
     """Return what is found with its interval cut where no difference can be."""
     span = found.metric.high - found.metric.low
     return replace(found, low=np.maximum(found.low, -span), high=np.minimum(found.high, span))
-
-
-def table_of(
-    pairs: Pairs,
-    asked: Sequence[Metric],
-    found: Sequence[Found],
-    *,
-    models: tuple[str, str],
-    correction: Correction,
-    alpha: float,
-) -> Any:
-    """Return one row per segment and metric, in the library of the table that was read."""
-    segments, metrics = len(pairs.n), len(asked)
-
-    def flat(name: str) -> Floats:
-        if not found:
-            return np.full(segments * metrics, np.nan)
-        return np.stack([pairs.scatter(getattr(one, name)) for one in found], axis=1).ravel()
-
-    pvalue = flat("pvalue")
-    corrected = adjusted(pvalue, correction)
-    names: list[str | None] = [metric.name for metric in asked]
-    columns: dict[str, Column] = {"metric": names * segments}
-    columns |= {name: np.repeat(values, metrics) for name, values in _counts(pairs).items()}
-    columns |= {name: flat(name) for name in ("first", "second", "difference", "low", "high")}
-    columns |= {"pvalue": pvalue, "pvalue_adjusted": corrected}
-    columns |= _words(pairs, found, corrected.reshape(segments, metrics), np.isnan(pvalue), models=models, alpha=alpha)
-    segment = np.repeat(np.arange(segments), metrics)
-    return closed_frame(pairs.table, pairs.groups, columns, segment=segment).to_native()
-
-
-def _counts(pairs: Pairs) -> dict[str, Any]:
-    counts = {"n": pairs.n, "n_missing": pairs.n_missing}
-    if pairs.table.roles.invalid == "drop":
-        counts["n_invalid"] = pairs.n_invalid
-    return {**counts, "weight_sum": pairs.weight_sum} if pairs.table.weighted else counts
-
-
-def _words(
-    pairs: Pairs,
-    found: Sequence[Found],
-    corrected: Floats,
-    unknown: Bools,
-    *,
-    models: tuple[str, str],
-    alpha: float,
-) -> dict[str, list[str | None]]:
-    """Return the columns of text: the better model, the law and the note."""
-    segments, metrics = corrected.shape
-    better: list[list[str | None]] = [[None] * metrics for _ in range(segments)]
-    law: list[list[str | None]] = [[None] * metrics for _ in range(segments)]
-    notes: list[list[list[str]]] = [[[] for _ in range(metrics)] for _ in range(segments)]
-    for i, zero in enumerate(pairs.n_zero):
-        said = ["no usable rows"] if pairs.n[i] == 0 else []
-        said += [f"{zero} row{'s' if zero > 1 else ''} of weight 0 left out"] if zero else []
-        for note in notes[i]:
-            note.extend(said)
-    first, second = models
-    for j, one in enumerate(found):
-        sides = one.better(corrected[pairs.present, j], alpha)
-        for i, side, rule in zip(pairs.present, sides, one.law, strict=True):
-            better[i][j] = second if side > 0 else first if side < 0 else None
-            law[i][j] = str(rule)
-        for text, where in one.remarks:
-            for i in pairs.present[where]:
-                notes[i][j].append(text)
-    return {
-        "better": [name for row in better for name in row],
-        "law": [None if gone else name for name, gone in zip(chain.from_iterable(law), unknown, strict=True)],
-        "note": ["; ".join(note) or None for row in notes for note in row],
-    }

@@ -181,14 +181,16 @@ class Laying:
 
 def _tally_of(sums: Mapping[str, Floats], starts: Ints, score: Floats) -> Tally:
     """Return the tally of several tables, one line of sums each, without cells that have no row."""
-    rows = sums["rows"]
-    tables, cells = rows.shape
-    there: Bools = rows > _HOLLOW
+    whole = {id(values): np.ascontiguousarray(values) for values in sums.values()}  # some are the same
+    there: Bools = whole[id(sums["rows"])] > _HOLLOW
     sizes = np.add.reduceat(there, starts, axis=1, dtype=np.int64).ravel()
-    kept = {name: values[there] for name, values in sums.items()}
+    some = {key: values[there] for key, values in whole.items()}
+    kept = {name: some[id(values)] for name, values in sums.items()}
     kept["positive"] = np.clip(kept["positive"], 0.0, kept["weight"])
-    kept["squared_positive"] = np.clip(kept["squared_positive"], 0.0, kept["squared"])
-    return Tally(starts=starts_of(sizes), score=np.broadcast_to(score, (tables, cells))[there], **kept)
+    same = sums["squared"] is sums["weight"]
+    squared = kept["positive"] if same else np.clip(kept["squared_positive"], 0.0, kept["squared"])
+    kept["squared_positive"] = squared
+    return Tally(starts=starts_of(sizes), score=np.broadcast_to(score, there.shape)[there], **kept)
 
 
 def inflated(sample: Sample, effect: Floats) -> Sample:

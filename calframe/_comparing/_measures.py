@@ -22,7 +22,7 @@ from calframe._typing import Floats
 
 Values: TypeAlias = dict[str, Floats]
 _MIDDLE = 1e-6  # the level of an interval that is a point: the median-unbiased estimate, in a test inverted
-_FOR_CORRELATION = 200  # resamples
+FOR_CORRELATION = 200  # resamples
 _STEP = 1e-6  # relative, of the differences that stand for derivatives
 _SAME = 1e-9  # relative distance of numbers that are equal but for rounding
 
@@ -49,20 +49,24 @@ class Measuring:
         """Return the metrics, one line a table."""
         return {metric.name: metric.value(sample).reshape(-1, self.pairs.units.segments) for metric in self.metrics}
 
-    def pvalues(self, seen: Values, resamples: int, rng: np.random.Generator) -> Values:
-        """Return how often a difference is as large as that `seen` where the models change places, unit by unit."""
+    def pvalues(self, seen: Values, resamples: int, rng: np.random.Generator, *, done: Callable[[int], None]) -> Values:
+        """Return how often a difference is as large as that `seen` where the models change places, unit by unit.
+
+        `done` is told of each number of draws.
+        """
         counts = {name: Exceedances(value) for name, value in seen.items()}
         for samples in self.layout.exchanged(resamples, rng):
             first, second = map(self.values, samples)
             for name, count in counts.items():
                 with np.errstate(invalid="ignore"):
                     count.add(second[name] - first[name])
+            done(len(next(iter(first.values()))))
         return {name: count.pvalue for name, count in counts.items()}
 
     def correlations(self, resamples: int, rng: np.random.Generator) -> Values:
         """Return how the values of both models go together when units are drawn with replacement."""
         drawn: dict[str, tuple[list[Floats], list[Floats]]] = {metric.name: ([], []) for metric in self.metrics}
-        for samples in self.layout.resampled(min(resamples, _FOR_CORRELATION), rng):
+        for samples in self.layout.resampled(resamples, rng):
             for side, sample in enumerate(samples):
                 for name, value in self.values(sample).items():
                     drawn[name][side].append(np.where(np.isfinite(value), value, np.nan))

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from calframe._cells import Groups, cells_plan, read_groups
-from calframe._columns import Key
-from calframe._errors import ColumnNotFoundError
+from calframe._columns import Key, exact_column
 from calframe._reading import segment_codes
 from calframe._registry import Term
 from calframe._roles import Roles
@@ -69,11 +68,14 @@ class Pairs:
     clean: pl.DataFrame
 
     @classmethod
-    def of_table(cls, data: Any, roles: Roles, *, cluster: str | None, **how: Any) -> Self:
-        """Read the common rows of a table; `how` is for `open_table`."""
-        _check_cluster(data, cluster)
+    def of_table(cls, data: Any, roles: Roles, **how: Any) -> Self:
+        """Read the common rows of a table; `how` is for `open_table`.
+
+        Within a segment rows stand in an order that only their values decide, so that draws do not depend on that of
+        the table.
+        """
         open_table(data, roles, **how)  # what is wrong with its columns is said of the table as it was given
-        data = _in_memory(data, roles, cluster)
+        data = _in_memory(data, roles)
         tables = [open_table(data, replace(roles, scores=(score,), several=False), **how) for score in roles.scores]
         found = [table.collect(clean_rows(table)[0]) for table in tables]  # an unpivot would not keep the order of rows
         groups = [
@@ -83,10 +85,9 @@ class Pairs:
         rows = pl.concat([each.to_polars() for each in found])
         table, segments = tables[0], len(groups[0])
         codes = segment_codes(rows[: len(rows) // 2], table, groups[0])
-        cluster_of = None if cluster is None else _codes(data, cluster)
-        kinds = _kinds(rows, cluster_of)
+        kinds = _kinds(rows)
         used = np.flatnonzero(kinds == 0)
-        used = used[np.argsort(codes[used], kind="stable")]
+        used = used[_order(rows, used, codes, table)]
         present, segment = np.unique(codes[used], return_inverse=True)
         clean = rows[np.concatenate([used, used + len(rows) // 2])]
         weight = clean["_cf_w"].to_numpy()[: len(used)] if table.weighted else np.ones(len(used))
@@ -104,7 +105,7 @@ class Pairs:
             units=Units.of_rows(
                 segment,
                 weight,
-                cluster=None if cluster_of is None else cluster_of[used],
+                cluster=None if table.cluster is None else _clusters(clean["_cf_cluster"][: len(used)]),
                 counts_rows=roles.weight_kind == "frequency",
             ),
             label=clean["_cf_y"].to_numpy()[: len(used)],
@@ -128,6 +129,8 @@ class Pairs:
 
     def only(self, keep: Bools) -> Self:
         """Return the rows of some of the present segments, to measure and to draw from."""
+        if keep.all():
+            return self
         rows = keep[self.units.segment]
         return replace(
             self,
@@ -146,38 +149,45 @@ class Pairs:
         return out
 
 
-def _check_cluster(data: Any, cluster: str | None) -> None:
-    names = list(opened(data).collect_schema().names())
-    if cluster is not None and cluster not in names:
-        raise ColumnNotFoundError.from_name(cluster, role="cluster", available=names)
-
-
-def _in_memory(data: Any, roles: Roles, cluster: str | None) -> Any:
+def _in_memory(data: Any, roles: Roles) -> Any:
     """Return the columns used of a table, in memory: a lazy or remote one is fetched into polars."""
     frame = opened(data)
     if isinstance(frame, nw.DataFrame):
         return data
-    names = list(dict.fromkeys([*roles.columns(), *([] if cluster is None else [cluster])]))
-    return frame.select(*names).collect("polars").to_native()
+    if isinstance(data, pl.LazyFrame):
+        return data.select(map(exact_column, roles.columns())).collect()
+    return frame.select(*roles.columns()).collect("polars").to_native()
 
 
-def _codes(data: Any, name: str) -> Ints:
-    """Return a number for each value of a column; -1 where there is none."""
-    column = opened(data).get_column(name)
-    gone = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
-    places: dict[Any, int] = {}
-    codes = np.array([places.setdefault(value, len(places)) for value in column.to_list()], dtype=np.int64)
-    return np.where(gone.to_numpy().astype(bool), -1, codes)
+def _order(rows: pl.DataFrame, used: Ints, codes: Ints, table: Table) -> Ints:
+    """Return the order of rows by segment, scores, label, weight and cluster."""
+    half, raw = len(rows) // 2, "_cf_z" if table.has_logits else "_cf_p"
+    values = [rows[raw].to_numpy()[used + half], rows[raw].to_numpy()[used], codes[used]]
+    values = [rows[name].to_numpy()[used] for name in ("_cf_w", "_cf_y") if name in rows.columns] + values
+    if table.cluster is not None:
+        values.insert(0, _ranks(rows["_cf_cluster"])[used])
+    found: Ints = np.lexsort(values)
+    return found
 
 
-def _kinds(rows: pl.DataFrame, cluster: Ints | None) -> Ints:
+def _ranks(clusters: pl.Series) -> Ints:
+    """Return a number for each value of a column, 0 where there is none."""
+    found: Ints = clusters.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+    return found
+
+
+def _clusters(clusters: pl.Series) -> Ints:
+    """Return the cluster of each row: one for each value, and one for each row where there is none."""
+    ranks = _ranks(clusters)
+    return np.where(ranks == 0, ranks.max(initial=0) + 1 + np.arange(len(ranks)), ranks)
+
+
+def _kinds(rows: pl.DataFrame) -> Ints:
     """Return what each row is: 0 common, 1 missing something, 2 invalid, 3 of weight 0."""
     used = _both(rows, "_cf_n")
     zero = _both(rows, "_cf_zero")
     invalid = _both(rows, "_cf_invalid")
     missing = np.any(~(used | zero | invalid), axis=0)
-    if cluster is not None:
-        missing = missing | ((cluster < 0) & ~zero[0])
     kinds: Ints = np.select([zero[0], missing, invalid.any(axis=0)], [3, 1, 2], 0).astype(np.int64)
     return kinds
 

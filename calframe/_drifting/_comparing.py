@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,15 +13,18 @@ from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
 from calframe._testing._change import Parts, change_parts
 from calframe._testing._distances import (
+    LEAST_EXPECTED,
     Pairs,
     bin_weights,
     kolmogorov_smirnov,
     smirnov_pvalue,
+    stability_expected,
     stability_index,
+    stability_pvalue,
     wasserstein,
 )
 from calframe._testing._gathering import gathered
-from calframe._testing._rates import LEAST_EVENTS, LEAST_ROWS, change_pvalue
+from calframe._testing._rates import LEAST_EVENTS, LEAST_ROWS, Sums, change_pvalue
 from calframe._typing import Bools, Floats, Ints
 
 NO_ROWS = "no rows used"
@@ -29,7 +32,13 @@ NO_REFERENCE = "no rows in the reference"
 IN_REFERENCE = "part of the reference"
 FEW_EVENTS = f"fewer than {LEAST_EVENTS:g} expected positives or negatives: gaps are not compared"
 OUTWEIGHED = f"weights are worth fewer than {LEAST_ROWS:g} rows: no p-value of gap 0"
-NO_LAW = "no p-value of ks: the distance of weighted rows has no known law"
+NO_LAW = "no p-value of ks and psi: the distance of weighted rows has no known law"
+FEW_IN_BINS = f"fewer than {LEAST_EXPECTED:g} rows expected in a bin: no p-value of psi"
+_ROUNDING = 1e-9  # what sums of equal weights are off by, relatively
+COMPARED = (
+    *("psi", "psi_expected", "psi_pvalue", "psi_empty_bins", "wasserstein", "ks", "ks_pvalue", "ks_exact"),
+    *("gap_change", "gap_change_pvalue"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -48,6 +57,8 @@ class Comparison:
         The bins of the stability index.
     count : int
         The number of these bins.
+    owner : ndarray of int64 or None
+        The series that each reference is for; None for a rolling one.
     """
 
     lines: Ints
@@ -56,20 +67,22 @@ class Comparison:
     bins: Ints
     reference_bins: Ints
     count: int
+    owner: Ints | None
 
 
 def compared(lines: Lines, reference: Reference, second: tuple[Tally, Ints] | None, options: Options) -> Comparison:
     """Find the reference of each line, and freeze its bins."""
-    tally, of, inside = _references(lines, reference, second)
+    tally, of, inside, owner = _references(lines, reference, second)
     known = of >= 0
     pairs = Pairs.of_tallies(lines.tally.only(known) if known.any() else _none(lines.tally), tally, of[known])
     chosen = options.psi_bins
     if isinstance(chosen, Bins):
         series = lines.series[lines.filled[known]]
         narrow = lines.reading.narrow
-        owner = np.zeros(len(tally), dtype=np.int64)
-        owner[pairs.of] = series
-        frozen = found_bins(chosen, tally.score, tally.spread(narrow[owner]) if len(tally) else np.zeros(0, np.bool_))
+        of_series = np.zeros(len(tally), dtype=np.int64)
+        of_series[pairs.of] = series
+        narrow_ones = tally.spread(narrow[of_series]) if len(tally) else np.zeros(0, np.bool_)
+        frozen = found_bins(chosen, tally.score, narrow_ones)
         bins = found_bins(chosen, pairs.current.score, pairs.current.spread(narrow[series]))
         count = chosen.count
     else:
@@ -82,6 +95,7 @@ def compared(lines: Lines, reference: Reference, second: tuple[Tally, Ints] | No
         bins=bins,
         reference_bins=frozen,
         count=count,
+        owner=owner,
     )
 
 
@@ -93,12 +107,14 @@ def _none(tally: Tally) -> Tally:
     return gathered(tally, _no_cells(), _no_cells())[0]
 
 
-def _references(lines: Lines, reference: Reference, second: tuple[Tally, Ints] | None) -> tuple[Tally, Ints, Bools]:
-    """Return the references, that of each line with rows (-1 for none), and which lines are part of theirs."""
+def _references(
+    lines: Lines, reference: Reference, second: tuple[Tally, Ints] | None
+) -> tuple[Tally, Ints, Bools, Ints | None]:
+    """Return the references, that of each line with rows (-1 for none), which lines are part of theirs, and owners."""
     series, period = lines.series[lines.filled], lines.period[lines.filled]
     none = np.zeros(len(series), dtype=np.bool_)
     if reference.kind == "rolling":
-        return (*_rolling(lines, reference.window), none)
+        return (*_rolling(lines, reference.window), none, None)
     if second is None:
         inside = reference.periods[period] if len(period) else none
         tally, numbers = gathered(lines.tally, np.flatnonzero(inside), series[inside])
@@ -106,7 +122,7 @@ def _references(lines: Lines, reference: Reference, second: tuple[Tally, Ints] |
         inside, (tally, numbers) = none, second
     place = np.full(int(max(series.max(initial=-1), numbers.max(initial=-1))) + 1, -1)
     place[numbers] = np.arange(len(numbers))
-    return tally, np.where(inside, -1, place[series]), inside
+    return tally, np.where(inside, -1, place[series]), inside, numbers
 
 
 def _rolling(lines: Lines, window: int) -> tuple[Tally, Ints]:
@@ -129,32 +145,66 @@ def _rolling(lines: Lines, window: int) -> tuple[Tally, Ints]:
 def comparison_columns(lines: Lines, found: Comparison, options: Options) -> dict[str, Floats]:
     """Return the distances of scores and gaps from the reference, and the p-values of both."""
     pairs = found.pairs
-    names = ("psi", "psi_empty_bins", "wasserstein", "ks", "ks_pvalue", "ks_exact", "gap_change", "pvalue")
     if not len(found.lines):
-        return {name: np.full(len(lines), np.nan) for name in names}
-    weights = (
-        bin_weights(pairs.reference, found.reference_bins, found.count)[pairs.of],
-        bin_weights(pairs.current, found.bins, found.count),
-    )
+        return {name: np.full(len(lines), np.nan) for name in COMPARED}
+    counted = _counted(pairs, lines)
     distance = kolmogorov_smirnov(pairs)
-    without_law = lines.reading.table.weighted and lines.reading.table.roles.weight_kind == "importance"
     unknown = np.full(len(distance), np.nan)
-    ks_pvalue, exact = (unknown, unknown) if without_law else smirnov_pvalue(pairs, distance)
+    ks_pvalue, exact = (unknown, unknown) if counted is None else smirnov_pvalue(counted, distance)
+    sums = Sums.of_tally(pairs.current), Sums.of_tally(pairs.reference).at(pairs.of)
     values = (
-        stability_index(*weights, floor=options.psi_floor),
-        ((weights[0] == 0.0) != (weights[1] == 0.0)).sum(axis=1).astype(np.float64),
+        *_stability(found, sums, options, has_law=counted is not None),
         wasserstein(pairs),
         distance,
         ks_pvalue,
         exact.astype(np.float64),
-        _gap(pairs.current) - _gap(pairs.reference)[pairs.of],
-        change_pvalue(pairs.current, pairs.reference, pairs.of)[0],
+        sums[0].gap - sums[1].gap,
+        change_pvalue(*sums)[0],
     )
-    return {name: lines.spread(value, found.lines) for name, value in zip(names, values, strict=True)}
+    return {name: lines.spread(value, found.lines) for name, value in zip(COMPARED, values, strict=True)}
 
 
-def _gap(tally: Tally) -> Floats:
-    return tally.total(tally.weight * tally.score - tally.positive) / tally.total(tally.weight)
+def _counted(pairs: Pairs, lines: Lines) -> Pairs | None:
+    """Return the samples with counts of rows as weights; None where importance weights differ: they have no law."""
+    table = lines.reading.table
+    if not table.weighted or table.roles.weight_kind == "frequency":
+        return pairs
+    both = (pairs.current, pairs.reference)
+    each = pairs.current.weight[0] / pairs.current.rows[0]
+    if not all(_weighs(tally, each) for tally in both):
+        return None
+    current, reference = (_by_rows(tally) for tally in both)
+    return replace(pairs, current=current, reference=reference)
+
+
+def _weighs(tally: Tally, each: float) -> bool:
+    """Tell whether every row has this weight."""
+    same = [np.allclose(tally.weight, each * tally.rows, rtol=_ROUNDING, atol=0.0)]
+    return all([*same, np.allclose(tally.squared, each**2 * tally.rows, rtol=_ROUNDING, atol=0.0)])
+
+
+def _by_rows(tally: Tally) -> Tally:
+    return replace(tally, weight=tally.rows, squared=tally.rows)
+
+
+def _stability(
+    found: Comparison, sums: tuple[Sums, Sums], options: Options, *, has_law: bool
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the stability index, what chance makes of it, its p-value, and the bins that are empty in one of both."""
+    pairs = found.pairs
+    weights = (
+        bin_weights(pairs.reference, found.reference_bins, found.count)[pairs.of],
+        bin_weights(pairs.current, found.bins, found.count),
+    )
+    index = stability_index(*weights, floor=options.psi_floor)
+    together, rows = weights[0] + weights[1], (sums[1].rows, sums[0].rows)
+    filled = together > 0.0
+    bins = filled.sum(axis=1).astype(np.float64)
+    least = np.where(filled, together, np.inf).min(axis=1) / together.sum(axis=1) * np.minimum(*rows)
+    known = has_law & (least >= LEAST_EXPECTED) & (bins > 1.0)
+    pvalue = np.where(known, stability_pvalue(index, *rows, np.maximum(bins, 2.0)), np.nan)
+    empty = ((weights[0] == 0.0) != (weights[1] == 0.0)).sum(axis=1).astype(np.float64)
+    return index, stability_expected(*rows, bins), pvalue, empty
 
 
 def parts_of(found: Comparison) -> tuple[Parts, Parts] | None:
@@ -172,13 +222,15 @@ def notes(lines: Lines, found: Comparison, columns: dict[str, Floats]) -> list[s
         np.isin(np.arange(len(lines)), one) for one in (lines.filled, found.lines, found.inside)
     )
     without_law = compared_ & np.isnan(columns["ks_pvalue"])
+    few_in_bins = compared_ & ~without_law & np.isnan(columns["psi_pvalue"])
     empty = np.nan_to_num(columns["psi_empty_bins"])
     for where, words in (
         (~filled, NO_ROWS),
         (inside, IN_REFERENCE),
         (filled & ~compared_ & ~inside, NO_REFERENCE),
-        (compared_ & np.isnan(columns["pvalue"]), FEW_EVENTS),
+        (compared_ & np.isnan(columns["gap_change_pvalue"]), FEW_EVENTS),
         (without_law, NO_LAW),
+        (few_in_bins & (columns["psi_expected"] > 0.0), FEW_IN_BINS),
         (filled & np.isnan(columns["gap_pvalue"]), OUTWEIGHED),
     ):
         for line in np.flatnonzero(where):

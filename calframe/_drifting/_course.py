@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from calframe._drifting._days import Days, judge_sums
-from calframe._kernels._binned import effective_rows, ratio
-from calframe._kernels._intervals import normal_quantile
+from calframe._drifting._days import Days, judge_sums, rates
+from calframe._drifting._spans import empty_periods
+from calframe._kernels._binned import ratio
+from calframe._kernels._corrections import Correction, adjusted
 from calframe._periods import Every, Periods
-from calframe._typing import Bools, Floats, Ints
+from calframe._testing._rates import change_pvalue
+from calframe._typing import Floats, Ints
 from calframe._verdicts import CLEAR, MIN_ROWS, Judged
+from calframe._words._numbers import plural, points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +31,8 @@ class Since:
     before, during : float
         Gap before it and in it.
     moved, judged : int
-        Of the segments with rows enough on both sides, how many clearly moved the same way; 0 of 0 without segments.
+        Of the segments with rows enough on both sides, how many moved the same way by an adjusted p-value below alpha;
+        0 of 0 without segments.
     """
 
     model: str | None
@@ -43,20 +47,12 @@ class Since:
         scores = "scores" if self.model is None else f"scores of {self.model!r}"
         way = "high" if self.during > 0 else "low"
         text = (
-            f"Since {self.label} {scores} run {_points(abs(self.during))} points too {way} on average "
-            f"({'+' if self.before >= 5e-5 else ''}{_points(self.before)} before)"
+            f"Since {self.label} {scores} run {points(self.during, sign=False)} too {way} on average "
+            f"({points(self.before)} before)"
         )
         if self.judged:
-            text += f"; {self.moved} of {self.judged} segment{'' if self.judged == 1 else 's'} moved that way"
+            text += f"; {self.moved} of {plural(self.judged, 'segment')} moved that way"
         return text
-
-
-def _points(gap: float) -> str:
-    """Return a gap in percentage points, small ones by two digits."""
-    points = 100.0 * gap
-    if abs(points) < 0.005:
-        return "0.0"
-    return f"{points:.1f}" if abs(points) >= 0.95 else f"{points:.2g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,6 +74,8 @@ class Course:
         Rows used elsewhere but without a date.
     since : Since or None
         The run to the end, if there is one.
+    n_empty : int
+        Periods between the first and the last in which there is no row.
     """
 
     model: str | None
@@ -86,6 +84,7 @@ class Course:
     table: pl.DataFrame
     undated: int
     since: Since | None
+    n_empty: int = 0
 
     @property
     def comparisons(self) -> int:
@@ -93,14 +92,14 @@ class Course:
         return int((self.table["verdict"] != "few").sum())
 
 
-def courses(days: Days, *, tolerance: float, alpha: float) -> list[Course]:
+def courses(days: Days, *, tolerance: float, alpha: float, correction: Correction = "holm") -> list[Course]:
     """Judge the periods of each model over all segments, and find its run to the end."""
-    found = []
+    found, empty = [], len(empty_periods(days.periods.starts, days.periods.every))
     for number, model in enumerate(days.models):
         mine = days.model == number
         index = np.where(mine, days.periods.index, -1)
         sums = days.totals(index, len(days.periods.starts))
-        judged = judge_sums(sums, tolerance=tolerance, alpha=alpha)
+        judged = judge_sums(sums, tolerance=tolerance, alpha=alpha, correction=correction)
         found.append(
             Course(
                 model=model,
@@ -108,7 +107,8 @@ def courses(days: Days, *, tolerance: float, alpha: float) -> list[Course]:
                 zone=days.zone,
                 table=_table(days.periods, sums, judged),
                 undated=round(days.sums["n"][mine & (index < 0)].sum()),
-                since=_since(days, index, judged, model, tolerance=tolerance, alpha=alpha),
+                since=_since(days, index, judged, model, tolerance=tolerance, alpha=alpha, correction=correction),
+                n_empty=empty,
             )
         )
     return found
@@ -141,7 +141,14 @@ def _states(judged: Judged) -> list[str]:
 
 
 def _since(
-    days: Days, index: Ints, judged: Judged, model: str | None, *, tolerance: float, alpha: float
+    days: Days,
+    index: Ints,
+    judged: Judged,
+    model: str | None,
+    *,
+    tolerance: float,
+    alpha: float,
+    correction: Correction,
 ) -> Since | None:
     """Return the run of marked periods to the end, if it is one way and, taken together, beyond the tolerance."""
     first = _run_to_the_end(days.periods, judged)
@@ -152,7 +159,7 @@ def _since(
     sides = judge_sums(sums, tolerance=tolerance, alpha=level)
     if sides.verdict[1] not in CLEAR or not _changed(sides, sums, tolerance=tolerance, alpha=level):
         return None
-    moved, known = _moved(days, part, up=bool(sides.gap[1] > sides.gap[0]), alpha=alpha)
+    moved, known = _moved(days, part, up=bool(sides.gap[1] > sides.gap[0]), alpha=alpha, correction=correction)
     return Since(
         model=model,
         label=days.periods.labels[first],
@@ -182,36 +189,27 @@ def _run_to_the_end(periods: Periods, judged: Judged) -> int | None:
 def _changed(sides: Judged, sums: dict[str, Floats], *, tolerance: float, alpha: float) -> bool:
     """Tell whether the gap moved away from zero: a gap that was always there did not begin with the run.
 
-    The change must be real (two-sided z-test of two rates), and either the gap before was no clear one or the change
-    itself is beyond the tolerance.
+    The change must be real (the test of `drift` that two gaps are the same), and either the gap before was no clear one
+    or the change itself is beyond the tolerance.
     """
     if not sides.judged.all():
         return False
     change = float(sides.gap[1] - sides.gap[0])
-    real = bool(_shifts(sums, 1, up=change > 0, alpha=alpha)[0])
+    both = rates(sums)
+    real = bool(change_pvalue(both.at(np.array([1])), both.at(np.array([0])))[0][0] < alpha)
     away = change * float(sides.gap[1]) > 0
     return real and away and (sides.verdict[0] not in CLEAR or abs(change) > tolerance)
 
 
-def _shifts(sums: dict[str, Floats], count: int, *, up: bool, alpha: float) -> Bools:
-    """Tell for which segments the gap clearly moved one way, from the first half of sums to the second."""
-    halves = {name: values.reshape(count, 2) for name, values in sums.items()}
-    rate, n = ratio(halves["wy"], halves["w"]), effective_rows(halves["w"], halves["w2"])
-    gap = ratio(halves["wp"] - halves["wy"], halves["w"])
-    seen = (rate > 0.0) & (rate < 1.0)
-    chance = np.where(seen, rate, (n * rate + 1.0) / (n + 2.0))  # no variance was seen, which does not mean none
-    spread = np.sqrt((chance * (1.0 - chance) / n).sum(axis=1))
-    change = (gap[:, 1] - gap[:, 0]) * (1.0 if up else -1.0)
-    return np.asarray(change > normal_quantile(1.0 - alpha) * spread, dtype=np.bool_)
-
-
-def _moved(days: Days, part: Ints, *, up: bool, alpha: float) -> tuple[int, int]:
+def _moved(days: Days, part: Ints, *, up: bool, alpha: float, correction: Correction) -> tuple[int, int]:
     """Count the segments whose gap clearly moved the same way, of those with rows enough on both sides."""
     if not days.segmented:
         return 0, 0
     segment = days.series // len(days.models)
     count = int(segment.max()) + 1
     sums = days.totals(np.where(part < 0, -1, 2 * segment + part), 2 * count)
-    enough = (sums["n"].reshape(count, 2) >= MIN_ROWS).all(axis=1)
-    moved = _shifts(sums, count, up=up, alpha=alpha)
-    return int((moved & enough).sum()), int(enough.sum())
+    known = np.flatnonzero((sums["n"].reshape(count, 2) >= MIN_ROWS).all(axis=1))
+    before, after = (rates(sums).at(2 * known + side) for side in (0, 1))
+    pvalue = adjusted(change_pvalue(after, before)[0], correction)
+    moved = (pvalue < alpha) & ((after.gap > before.gap) == up)
+    return int(moved.sum()), len(known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,16 +11,22 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._cells import Groups, cells_plan, changes, read_groups
+from calframe._errors import SegmentError
 from calframe._kernels._binned import effective_rows, ratio
 from calframe._kernels._corrections import Correction
 from calframe._periods import Every, Periods, periods_of
+from calframe._registry import Term
 from calframe._roles import Roles
 from calframe._table import Table, model_alias, open_table
+from calframe._testing._rates import Sums
 from calframe._typing import Floats, Ints
 from calframe._verdicts import Judged, judge
+from calframe._words._numbers import plural
 
+_FIRST_DAY, _LAST_DAY = 1_01_01, 9999_12_31
 _ALL_ROWS = "all rows"
-_TERMS = ("wp", "wy", "w2")
+_TERMS = ("wp", "wy", "w2", "variance", "w2_variance", "w2_score")
+_OWN: Mapping[str, Term] = {"w2_score": lambda row: row.squared(row.score)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,7 +36,8 @@ class Days:
     Attributes
     ----------
     sums : dict of str to ndarray
-        Rows ``n``, weight ``w``, weighted scores ``wp`` and labels ``wy``, and squared weight ``w2`` of each group.
+        Rows ``n``, weight ``w``, weighted scores ``wp`` and labels ``wy``, squared weight ``w2``, and what variances
+        need: ``variance``, ``w2_variance`` and ``w2_score`` of each group.
     series : ndarray of int64
         The series, a segment of one model, of each group; they are numbered in the order of the keys.
     model : ndarray of int64
@@ -64,7 +72,7 @@ class Days:
 def read_days(data: Any, roles: Roles, *, every: Every | None, engine: Any) -> Days:
     """Sum a table up by segment and day where it is: no row is read."""
     table = open_table(data, roles, by_day=True)
-    groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=None), engine=engine), _TERMS)
+    groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=None, own=_OWN), engine=engine), _TERMS)
     sums = {name: groups.cells.total(name) for name in ("n", "w", *_TERMS)}
     return days_of(replace(table, keys=table.keys[: len(roles.by)]), groups, sums, every=every)
 
@@ -113,15 +121,40 @@ def _periods(by: Table, groups: Groups, every: Every | None) -> Periods:
         index = np.zeros(len(groups), dtype=np.int64)
         return Periods(every=every or "1y", starts=(dt.date.min,), labels=(_ALL_ROWS,), index=index)
     column = groups.keys.get_column("_cf_day")
-    missing = column.is_null().to_list()
-    days = [None if gone else int(day) for day, gone in zip(column.to_list(), missing, strict=True)]
-    return periods_of(days, every=every)
+    dated = ~np.array(column.is_null().to_list(), dtype=np.bool_)
+    days, place = np.unique(np.array(column.to_list(), dtype=np.float64)[dated].astype(np.int64), return_inverse=True)
+    far = (days < _FIRST_DAY) | (days > _LAST_DAY)
+    if far.any():
+        rows = int(groups.n[dated][far[place]].sum())
+        msg = (
+            f"time column {by.roles.time!r} must hold days of the years 1 to 9999; {plural(rows, 'row')} lie outside, "
+            f"such as one of year {days[far][-1] // 10_000}. Is its unit right?"
+        )
+        raise SegmentError(msg)
+    found = periods_of(days.tolist(), every=every)
+    index = np.full(len(groups), -1)
+    index[dated] = found.index[place]
+    return replace(found, index=index)
 
 
 def _zone(by: Table) -> str | None:
     if by.roles.time is None or by.roles.time_zone is not None:
         return by.roles.time_zone
     return getattr(nw.from_native(by.native).collect_schema()[by.roles.time], "time_zone", None)
+
+
+def rates(sums: dict[str, Floats]) -> Sums:
+    """Return sums as tests of numbers of positives take them."""
+    return Sums(
+        weight=sums["w"],
+        score=sums["wp"],
+        label=sums["wy"],
+        squared=sums["w2"],
+        variance=sums["variance"],
+        squared_variance=sums["w2_variance"],
+        squared_score=sums["w2_score"],
+        n=sums["n"],
+    )
 
 
 def judge_sums(sums: dict[str, Floats], *, tolerance: float, alpha: float, correction: Correction = "holm") -> Judged:

@@ -70,7 +70,7 @@ def _closed(reading: Reading, columns: dict[str, Any], group: Ints) -> nw.DataFr
         times = closed_frame(timed, reading.groups, {_PLACE: group}, segment=group)
         frame = frame.with_columns(times.get_column(str(time)).alias("time"))
     first = [name for name in frame.columns if name not in {"time", *columns}]
-    frame = frame.select(*first, "time", *(name for name in columns if name != "time"))
+    frame = frame[[*first, "time", *(name for name in columns if name != "time")]]
     frame = frame.with_columns(nw.col("alarm", "detector_alarm") == 1)
     return frame if by_time else as_dates(frame, "time")
 

@@ -11,12 +11,13 @@ from calframe._binning import BinChoice, Bins
 from calframe._drifting._days import judge_sums
 from calframe._drifting._reading import Reading
 from calframe._kernels import _binned, _debiased, _null
-from calframe._kernels._binned import run_starts, segment_sum
+from calframe._kernels._binned import ratio, run_starts, segment_sum
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._testing._gathering import gathered
-from calframe._testing._rates import Sums, rate_pvalue
+from calframe._testing._rates import Sums
+from calframe._testing._tails import binomial_pvalue
 from calframe._typing import Bools, Floats, Ints
 from calframe._verdicts import Judged
 
@@ -187,8 +188,13 @@ def found_bins(bins: Bins, score: Floats, narrow: Bools) -> Ints:
 
 
 def zero_pvalue(lines: Lines) -> Floats:
-    """Return the p-value of a gap of 0 of each line."""
-    return lines.spread(rate_pvalue(Sums.of_tally(lines.tally)))
+    """Return the p-value of a gap of 0 of each line with rows, also of those with too few to be judged.
+
+    It is the test behind the verdicts. NaN where weights differ and are worth hardly a row.
+    """
+    sums = Sums.of_tally(lines.tally)
+    rate, score = ratio(sums.label, sums.weight), ratio(sums.score, sums.weight)
+    return lines.spread(np.where(sums.outweighed, np.nan, binomial_pvalue(rate, score, sums.rows)))
 
 
 def corrected(lines: Lines, pvalue: Floats, options: Options) -> Floats:

@@ -13,7 +13,7 @@ from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import closed_frame, keys_as_text
 from calframe._columns import check_columns
 from calframe._drifting._days import Days, days_of
-from calframe._errors import ArgumentError
+from calframe._errors import ArgumentError, CalframeError, SegmentError
 from calframe._kernels._tally import Tally
 from calframe._periods import Every
 from calframe._reading import read_rows, read_tallies
@@ -22,6 +22,7 @@ from calframe._source import opened
 from calframe._table import Table, open_table, view_of
 from calframe._testing._gathering import gathered
 from calframe._typing import Bools, Floats, Ints
+from calframe._words._numbers import plural
 
 Batch: TypeAlias = Literal["time", "day"]
 
@@ -95,6 +96,8 @@ def read(
     table = _opened(data, keyed, by_day=roles.time is not None)
     rows = read_rows(table, engine=engine)
     groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
+    if by_time:
+        _check_times(groups, table.keys[len(roles.by)].alias, str(roles.time))
     found = list(read_tallies(table, rows, groups))
     tally = Tally.joined([tally for _, tally in found]) if found else _nothing()
     present = np.concatenate([segments for segments, _ in found]) if found else np.zeros(0, dtype=np.int64)
@@ -110,9 +113,24 @@ def read(
     )
 
 
+def _check_times(groups: Groups, alias: str, name: str) -> None:
+    """Raise if a time is so far away that it has no day."""
+    times, days = (groups.keys.get_column(one).is_null().to_list() for one in (alias, "_cf_day"))
+    lost = [day and not time for time, day in zip(times, days, strict=True)]
+    if any(lost):
+        rows = plural(int(groups.n[lost].sum()), "row")
+        msg = f"time column {name!r} must hold days of the years 1 to 9999; {rows} lie outside. Is its unit right?"
+        raise SegmentError(msg)
+
+
 def reference_tally(data: Any, roles: Roles, reading: Reading, *, engine: Any) -> tuple[Tally, Ints]:
     """Return the scores of a second table, and the series of the first one that each of its segments is for."""
-    second = read(data, replace(roles, time=None, time_zone=None), every=None, batch="day", reserved=(), engine=engine)
+    untimed = replace(roles, time=None, time_zone=None)
+    try:
+        second = read(data, untimed, every=None, batch="day", reserved=(), engine=engine)
+    except CalframeError as error:
+        msg = f"the second table, reference=: {error}"
+        raise type(error)(msg) from error
     place = {name: i for i, name in enumerate(reading.names())}
     known = np.array([place.get(name, -1) for name in second.names()], dtype=np.int64)
     target = known[second.days.series[second.present]]
@@ -153,6 +171,9 @@ def _sums(tally: Tally, present: Ints, count: int) -> dict[str, Floats]:
         "wp": tally.weight * tally.score,
         "wy": tally.positive,
         "w2": tally.squared,
+        "variance": tally.weight * (tally.score * (1.0 - tally.score)),
+        "w2_variance": tally.squared * (tally.score * (1.0 - tally.score)),
+        "w2_score": tally.squared * tally.score,
     }
     return {
         name: np.asarray(np.bincount(present, tally.total(values), minlength=count), dtype=np.float64)

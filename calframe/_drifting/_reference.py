@@ -9,14 +9,16 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from calframe._drifting._spans import days_named, start_of
 from calframe._errors import ArgumentError
-from calframe._periods import Periods, periods_of
+from calframe._periods import Periods
 from calframe._source import opened
 from calframe._typing import Bools
 
 Kind: TypeAlias = Literal["periods", "rolling", "table"]
 
 _FIRST, _ROLLING = "first", "rolling"
+_WINDOW = 3  # periods behind a rolling reference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,11 +63,14 @@ class Reference:
 
 def is_table(reference: Any) -> bool:
     """Tell whether ``reference=`` is a table: anything that names no periods."""
-    return reference is not None and not isinstance(reference, str | dt.date | tuple | list)
+    return reference is not None and not isinstance(reference, str | dt.date | tuple | list | int | np.integer)
 
 
-def check_reference(reference: Any, time: str | None, window: Any) -> None:
-    """Raise unless there is a time column, or a second table that takes its place; and unless `window` is a number."""
+def check_reference(reference: Any, time: str | None, window: Any) -> int:
+    """Return the number of periods behind a rolling reference; raise unless arguments fit each other.
+
+    There must be a time column, or a second table that takes its place, and a `window` only where it is used.
+    """
     if time is None and not is_table(reference):
         msg = "drift needs time=, the column of dates or datetimes, unless reference= is a second table."
         raise ArgumentError(msg)
@@ -78,47 +83,45 @@ def check_reference(reference: Any, time: str | None, window: Any) -> None:
                 f"{reference!r}."
             )
             raise ArgumentError(msg) from error
+    if window is None:
+        return _WINDOW
     if not isinstance(window, int | np.integer) or isinstance(window, bool) or window < 1:
         msg = f"window must be a number of periods of 1 or more; got {window!r}."
         raise ArgumentError(msg)
+    if not (isinstance(reference, str) and reference == _ROLLING):
+        msg = f"window={window} is the number of periods behind reference='rolling'; leave it out, or ask for that."
+        raise ArgumentError(msg)
+    return int(window)
 
 
 def _chosen(reference: Any, periods: Periods) -> Bools:
-    """Return the periods between two dates, that of a date, or that of a label."""
-    if isinstance(reference, tuple | list):
-        if len(reference) != 2:
-            raise _unknown(reference, periods)
-        first, last = (_place(one, reference, periods) for one in reference)
-        starts = np.array([start.toordinal() for start in periods.starts])
-        chosen = (starts >= first.toordinal()) & (starts <= last.toordinal())
-    elif isinstance(reference, str) and reference in periods.labels:
-        chosen = np.array([label == reference for label in periods.labels])
-    else:
-        start = _place(reference, reference, periods)
-        chosen = np.array([one == start for one in periods.starts], dtype=np.bool_)
+    """Return the periods that a label, a date, a month, a quarter or a year names, or those from one to another."""
+    pair = isinstance(reference, tuple | list)
+    ends = list(reference) if pair else [reference]
+    spans = [_days(one, periods) for one in ends]
+    if len(spans) != 1 + pair or None in spans:
+        raise _unknown(reference, periods)
+    (first, _), (_, last) = (span for span in (spans[0], spans[-1]) if span is not None)
+    start = start_of(first, periods.every)
+    chosen = np.array([start <= one <= last for one in periods.starts], dtype=np.bool_)
     if not chosen.any():
         raise _unknown(reference, periods)
     return chosen
 
 
-def _place(one: Any, reference: Any, periods: Periods) -> dt.date:
-    """Return the start of the period that a date, or its text, or a label falls into."""
+def _days(one: Any, periods: Periods) -> tuple[dt.date, dt.date] | None:
     if isinstance(one, str) and one in periods.labels:
-        return periods.starts[periods.labels.index(one)]
-    try:
-        day = dt.date.fromisoformat(one) if isinstance(one, str) else one
-        day = day.date() if isinstance(day, dt.datetime) else day
-        number = day.year * 10_000 + day.month * 100 + day.day
-    except (ValueError, AttributeError) as error:
-        raise _unknown(reference, periods) from error
-    return periods_of([number], every=periods.every).starts[0]
+        start = periods.starts[periods.labels.index(one)]
+        return start, start
+    return days_named(one)
 
 
 def _unknown(reference: Any, periods: Periods) -> ArgumentError:
     ends: Sequence[str] = (periods.labels[0], periods.labels[-1]) if periods.labels else ("none", "none")
     return ArgumentError(
-        f"reference= names no period of the table; got {reference!r}. Give a period's label, a date in it, a pair of "
-        f"dates, 'first', 'rolling' or a second table; periods run from {ends[0]!r} to {ends[1]!r}."
+        f"reference= names no period of the table; got {reference!r}. Give a period's label, a date in it, a month "
+        f"(2013-09), a year, a pair of them, 'first', 'rolling' or a second table; periods run from {ends[0]!r} to "
+        f"{ends[1]!r}."
     )
 
 

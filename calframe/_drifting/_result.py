@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from calframe._drifting._alarms import Alarm, alarm_words, first_alarms
 from calframe._drifting._course import Since
+from calframe._drifting._drawn import empty_words
 from calframe._drifting._frames import plain
+from calframe._drifting._panels import panels
+from calframe._drifting._story import headline, reference_words
+from calframe._drifting._view import periods_view
 from calframe._kernels._corrections import Correction
 from calframe._options import check_choice, check_width
 from calframe._periods import Every
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._typing import Json
+from calframe._words._numbers import plural, rows
 
 if TYPE_CHECKING:
     import altair as alt
 
 _LINE_WIDTH = 78
-_DIGITS = 1  # of percentage points, where a period is described
-_TAGS = {"over": "too high", "under": "too low", "in": ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,10 +42,13 @@ class Drift:
         ``simultaneous_high``, which hold over all periods and segments of a model; ``verdict`` ("over", "under",
         "leans_over", "leans_under", "within", "unsure", "few": fewer than 100 rows); ``ece``, ``ece_expected`` (what
         right scores would show by chance), ``brier`` (lower is better) = ``reliability`` - ``resolution`` +
-        ``uncertainty`` + ``within_bin``. Against the reference: ``psi`` and ``psi_empty_bins``, ``wasserstein`` (mean
-        distance that scores moved), ``ks`` (largest distance of the distribution functions; of all four 0 is no
-        change), ``gap_change``. P-values, raw and adjusted over periods and segments: ``ks_pvalue`` (same scores;
-        ``ks_law`` "exact" or "limit"), ``pvalue`` (the gap is that of the reference), ``gap_pvalue`` (the gap is 0).
+        ``uncertainty`` + ``within_bin``. Against the reference: ``psi``, ``psi_expected`` (about what the same
+        distribution would show by chance with so many rows: a psi of that size is no drift) and ``psi_empty_bins``,
+        ``wasserstein`` (mean distance that scores moved), ``ks`` (largest distance of the distribution functions; of
+        all these 0 is no change), ``gap_change`` (the gap less that of the reference). P-values, each followed by
+        ``_adjusted`` over periods and segments: ``psi_pvalue`` and ``ks_pvalue`` (scores are distributed as in the
+        reference; ``ks_law`` "exact" or "limit"), ``gap_change_pvalue`` (the gap is that of the reference, whatever
+        that is), ``gap_pvalue`` (the gap is 0: the test behind the verdict, adjusted over the periods with 100 rows).
         ``note`` says what is null, and why.
     parts : DataFrame
         One row per compared row of `table` and ``measure`` ("gap", "brier"): its value in the ``reference``, what
@@ -58,6 +65,9 @@ class Drift:
         For each model that has one, the unbroken run of marked periods to the end.
     reference : str
         What periods were compared with.
+    reference_gap : polars.DataFrame
+        What the reference is like itself, over all segments: ``model``, ``n``, ``gap``, ``gap_low``, ``gap_high``,
+        ``verdict``; one row a model, none for a rolling reference.
     by, scores : tuple of str
         The segment and the score columns.
     label : str
@@ -69,9 +79,12 @@ class Drift:
     time_zone : str or None
         The zone of the days; None for the zone of the column, or wall time.
     n, n_missing, n_invalid : int
-        Rows used, rows with something missing, rows left out by ``invalid="drop"``, over all models.
+        Rows used, rows with something missing, rows left out by ``invalid="drop"``; of several models, those of the
+        one with the most rows used.
     n_undated : int
-        Rows used that have no time: they are in no period.
+        Of these used rows, those that have no time: they are in no period.
+    n_empty : int
+        Periods between the first and the last in which there is no row: they are in no table.
     tolerance, alpha : float
         As given.
     correction : str
@@ -90,6 +103,7 @@ class Drift:
     course: pl.DataFrame
     since: tuple[Since, ...]
     reference: str
+    reference_gap: pl.DataFrame
     by: tuple[str, ...]
     scores: tuple[str, ...]
     label: str
@@ -100,6 +114,7 @@ class Drift:
     n_missing: int
     n_invalid: int
     n_undated: int
+    n_empty: int
     tolerance: float
     alpha: float
     correction: Correction
@@ -109,38 +124,62 @@ class Drift:
 
     @property
     def headline(self) -> str | None:
-        """One sentence a model about the run to the end; None where there is none."""
-        return ". ".join(since.sentence() for since in self.since) + "." if self.since else None
+        """One sentence a model: since when scores have been off, or when they were, or that they never clearly were.
 
-    def plot(self, *, model: str | None = None, width: int = 760) -> alt.TopLevelMixin:
-        """Draw the gap of each period over all segments, with its interval and the rows of each.
+        None where no period has rows enough to be judged, or there is no time column.
+        """
+        if self.time is None:
+            return None
+        since = {one.model: one for one in self.since}
+        said = [
+            headline(self._course_of(model), since.get(model), tolerance=self.tolerance, model=model)
+            for model in self.models()
+        ]
+        return ". ".join(text for text in said if text) + "." if any(said) else None
+
+    @property
+    def about_reference(self) -> str | None:
+        """What must be known of the reference: that its own gap is not 0; None where nothing is found."""
+        said = [reference_words(self.reference, row) for row in self.reference_gap.iter_rows(named=True)]
+        text = "; ".join(words for words in said if words)
+        return f"{text[:1].upper()}{text[1:]}." if text else None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the tables that name a series: segment columns, and ``model`` where a list was given."""
+        return (*self.by, *(("model",) if None not in self.models() else ()))
+
+    def plot(self, *, model: str | None = None, segments: bool = False, width: int = 760) -> alt.TopLevelMixin:
+        """Draw the gap of each period with its intervals and rows: one panel a model, or a segment and model.
 
         Parameters
         ----------
         model : str, optional
-            The score column, where there are several; by default the first.
+            The score column, where there are several; by default each has its panel.
+        segments : bool, default False
+            Whether each segment has its panel, up to a dozen in all; by default all segments are taken together.
         width : int, default 760
             Width of the chart in pixels.
 
         Returns
         -------
         altair.Chart
-            In a light theme of fixed colours. Dots are coloured where the simultaneous interval leaves out 0.
+            In a light theme of fixed colours. A dot is coloured where its simultaneous interval, the thin line, leaves
+            out 0. A period without rows has an empty place, and the line is broken there.
         """
-        from calframe._charts import standalone, timeline  # noqa: PLC0415  altair loads only when a chart is asked for
+        from calframe._charts import standalone, timelines  # noqa: PLC0415  altair loads only when a chart is asked for
 
         check_width(width)
         if model is not None:
             check_choice("model", model, self.scores)
-        frame = self.course
-        if len(self.scores) > 1:
-            frame = frame.filter(pl.col("model") == (model or self.scores[0]))
-        chart: alt.TopLevelMixin = standalone(timeline(drawn(frame), tolerance=self.tolerance, width=width))
+        made = panels(self, model=model, segments=segments)
+        chart: alt.TopLevelMixin = standalone(timelines(made, tolerance=self.tolerance, width=width))
         return chart
 
     def to_dict(self) -> Json:
         """Return the result as JSON-ready data with a schema version."""
-        plain_fields = ("reference", "label", "time", "every", "time_zone", "n", "n_missing", "n_invalid", "n_undated")
+        counts = ("n", "n_missing", "n_invalid", "n_undated", "n_empty")
+        plain_fields = ("about_reference", "reference", "label", "time", "every", "time_zone", *counts)
         chosen = ("tolerance", "alpha", "correction", "alarm_at", "run_length")
         return {
             "schema_version": SCHEMA_VERSION,
@@ -150,6 +189,7 @@ class Drift:
             "by": list(self.by),
             "scores": list(self.scores),
             "convention": json_ready(self.convention),
+            "reference_gap": records(self.reference_gap),
             "table": records(plain(self.table, "period")),
             "parts": records(plain(self.parts, "period")),
             "monitor": records(self.monitor),
@@ -159,48 +199,41 @@ class Drift:
     def __repr__(self) -> str:
         """Say what was found, in a few lines."""
         lines = [f"<Drift: {self._size()}; .table, .parts, .monitor, .plot()>"]
-        if self.headline:
-            lines += textwrap.wrap(self.headline, _LINE_WIDTH, initial_indent="  ", subsequent_indent="    ")
-        return "\n".join([*lines, *(f"  {line}" for line in self._counted())])
+        for text in (self.headline, self.about_reference, *self._counted()):
+            lines += textwrap.wrap(text or "", _LINE_WIDTH, initial_indent="  ", subsequent_indent="    ")
+        return "\n".join(lines)
+
+    def alarms(self) -> dict[tuple[Any, ...], Alarm]:
+        """Return since when the monitor of each series sounds, by the values of `keys`."""
+        zone = self.time_zone if self.convention["batch"] == "time" else None  # days are those of the zone already
+        return first_alarms(to_polars(self.monitor), self.keys, zone=zone)
+
+    def models(self) -> tuple[str | None, ...]:
+        """Return the score columns as tables name them: None where a single one was given by itself."""
+        return tuple(self.course["model"].unique(maintain_order=True)) or (None,)
+
+    def labels(self) -> dict[Any, str]:
+        """Return what each period is called, by its first day."""
+        return dict(self.course.select("period", "label").iter_rows())
+
+    def _course_of(self, model: str | None) -> pl.DataFrame:
+        return self.course if model is None else self.course.filter(pl.col("model") == model)
 
     def _size(self) -> str:
-        periods = self.course["period"].n_unique()
-        return f"{_number(periods, 'period')} from {_number(self.n, 'row')}"
+        return f"{plural(self.course['period'].n_unique(), 'period')} from {rows(self.n)}"
 
     def _counted(self) -> list[str]:
-        """Count what differs from the reference, and alarms."""
-        table = plain(self.table, "period")
-        tested = table["pvalue_adjusted"].drop_nulls()
-        differ = f"{(tested < self.alpha).sum()} of {_number(len(tested), 'test')}"
-        said = [f"gap differs from that of {self.reference:.30} in {differ}", *self._alarms()]
-        return said + ([f"{_number(self.n_undated, 'row')} without a time, in no period"] if self.n_undated else [])
-
-    def _alarms(self) -> list[str]:
-        monitor = to_polars(self.monitor)
-        keys = [name for name in (*self.by, "model") if name in monitor.columns]
-        last = monitor.group_by(keys).agg(pl.col("alarm").any()) if keys else monitor.select(pl.col("alarm").any())
-        return [f"monitor: {_number(int(last['alarm'].sum()), 'alarm')} in {len(last):,} series"]
+        """Count what differs from the reference, alarms, and what is in no period."""
+        tested = to_polars(self.table)["gap_change_pvalue_adjusted"].drop_nulls()
+        differ = f"{(tested < self.alpha).sum()} of {plural(len(tested), 'test')}"
+        said = [f"gap differs from that of {self.reference:.30} in {differ}", alarm_words(self.alarms().values())]
+        said += [empty_words(self.n_empty).removesuffix(".")] if self.n_empty else []
+        return said + ([f"{rows(self.n_undated)} without a time, in no period"] if self.n_undated else [])
 
     def _repr_html_(self) -> str:
-        return html_table(self.table, caption=self.headline or f"Drift: {self._size()}")
-
-
-def drawn(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the course as the chart takes it."""
-    points = [(pl.col(name) * 100).round(_DIGITS) for name in ("gap", "gap_low", "gap_high")]
-    known = pl.format("{}: gap {} points, {} to {}, {} rows", pl.col("label"), *points, pl.col("n"))
-    return frame.select(
-        pl.col("period").cast(pl.String),
-        "label",
-        "gap",
-        low="gap_low",
-        high="gap_high",
-        n="n",
-        state="state",
-        tag=pl.col("state").replace_strict(_TAGS, return_dtype=pl.String),
-        description=pl.coalesce(known, pl.format("{}: {} rows", pl.col("label"), pl.col("n"))),
-    )
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        table = plain(self.table, "period")
+        view = periods_view(table, self.labels(), alpha=self.alpha)
+        names = {name: f"{name} " if name in view.columns else name for name in self.keys}
+        shown = pl.DataFrame({**{alias: table.get_column(name) for name, alias in names.items()}, **view.to_dict()})
+        said = [self.headline or f"Drift: {self._size()}.", self.about_reference, f"{'; '.join(self._counted())}."]
+        return html_table(shown, caption=" ".join(text for text in said if text))

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
-
-from calframe._drifting._course import Course
+from calframe._drifting._story import passing
 from calframe._report._captions import level
 from calframe._report._findings import Findings, Segment
 from calframe._report._page import Action
 from calframe._report._sentences import name_of, needed
-from calframe._typing import VerdictName
 from calframe._verdicts import CLEAR, FURTHEST, LEANS, MIN_EVENTS, MIN_ROWS
 from calframe._words._numbers import (
     count,
@@ -30,7 +27,6 @@ _MOST_ACTIONS = 5
 _MOST_NAMED = 5
 _MOST_MOVED = 0.5  # share of segments that must have moved for the cause to be common
 _MANY_MISSING = 0.05  # share of rows without label or score that deserves a line
-_GONE: dict[VerdictName, list[VerdictName]] = {"over": ["within", "under"], "under": ["within", "over"]}
 _LOOK_FIRST = "Look at the gap over time before you recalibrate the scores as a whole."
 _RECALIBRATE = "Recalibrate the scores as a whole."
 
@@ -98,32 +94,10 @@ def _alone(findings: Findings, segment: Segment) -> Action:
 
 def _whole(findings: Findings) -> Action:
     why, course = _misstated(findings, findings.overall), findings.course
-    passing = None if course is None else _passing(course, findings.overall["verdict"])
-    if passing is None:
+    gone = None if course is None else passing(course.table, findings.overall["verdict"])
+    if gone is None:
         return Action(what=_RECALIBRATE, why=why)
-    return Action(what=_LOOK_FIRST, why=f"{why} {passing}")
-
-
-def _passing(course: Course, verdict: VerdictName) -> str | None:
-    """Say that the gap of the whole does not last to the end: the latest period that could be judged has none.
-
-    That is so if a judged period has a clear gap the same way as the whole, and the latest judged one is within
-    tolerance or clearly off the other way. Such a gap comes and goes if a period before the last clear one had none
-    either; otherwise it has gone.
-    """
-    judged = course.table.filter(pl.col("verdict") != "few")
-    off, none = (judged["verdict"] == verdict).to_list(), judged["verdict"].is_in(_GONE[verdict]).to_list()
-    if not any(off) or not none[-1]:
-        return None
-    last, most = judged.row(-1, named=True), judged.filter(off).sort(pl.col("gap").abs()).row(-1, named=True)
-    ending = "within tolerance" if last["verdict"] == "within" else "clearly off the other way"
-    last_off = len(off) - 1 - off[::-1].index(True)
-    return (
-        f"But the gap {'comes and goes' if any(none[:last_off]) else 'has gone'}: {sum(off)} of "
-        f"{plural(len(off), 'judged period')} {'is' if sum(off) == 1 else 'are'} clearly off this way, "
-        f"{most['label']}{' the most' if sum(off) > 1 else ''} ({points(most['gap'])}), and the "
-        f"latest, {last['label']}, is {ending} ({points(last['gap'])})."
-    )
+    return Action(what=_LOOK_FIRST, why=f"{why} {gone}")
 
 
 def _misstated(findings: Findings, row: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from calframe._report._actions import actions
 from calframe._report._findings import Findings
 from calframe._report._page import Page, Section
 from calframe._report._result import result
+from calframe._segments import Grouping
 from calframe._version import __version__
 from calframe._words._numbers import percent, plural, rows, short
 from calframe._words._numbers import tolerance as tolerance_text
@@ -35,7 +36,7 @@ def _sections(findings: Findings) -> tuple[Section, ...]:
     where = [
         figure(findings, one, number=i)
         for i, one in enumerate(findings.groupings)
-        for figure in (figures.forest_figure, figures.heat_figure)
+        for figure in (figures.forest_figure, *([figures.heat_figure] if _has_heat(one) else []))
     ]
     sure = [
         figures.reliability_figure(findings),
@@ -54,6 +55,11 @@ def _sections(findings: Findings) -> tuple[Section, ...]:
     return tuple(
         Section(id=id_, name=name, link=link, figures=tuple(found)) for id_, name, link, found in named if found
     )
+
+
+def _has_heat(grouping: Grouping) -> bool:
+    """Tell whether a heatmap says something: of a single segment the curve does, and without numbers it is empty."""
+    return grouping.segments.height > 1 and bool(grouping.heat["shown"].any())
 
 
 def _meta(findings: Findings) -> str:

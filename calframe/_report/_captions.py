@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from calframe._charts._captions import curve_marks, forest_marks
 from calframe._drifting._course import Course
+from calframe._drifting._drawn import empty_words
 from calframe._periods import PERIOD_WORDS
 from calframe._report._findings import Findings
 from calframe._segments import HEAT_ROWS, Grouping
@@ -22,10 +24,8 @@ def level(findings: Findings) -> str:
 def forest_caption(findings: Findings, grouping: Grouping) -> str:
     """Explain the forest plot."""
     return (
-        f"Each row is a segment of {short(grouping.column)}, worst first. Dot: gap between what the scores said and "
-        f"what happened. Thick line: {level(findings)} interval; thin line: the same, widened for "
-        f"{plural(findings.comparisons, 'comparison')}. Grey zone: the {tolerance(findings.tolerance)} tolerance set "
-        "for this report."
+        f"Each row is a segment of {short(grouping.column)}, worst first. "
+        f"{forest_marks(level=level(findings), comparisons=findings.comparisons, zone=findings.tolerance)}"
     )
 
 
@@ -34,7 +34,8 @@ def heat_caption(grouping: Grouping) -> str:
     return (
         f"Gap in percentage points for each segment of {short(grouping.column)} and score range. Orange: the scores "
         "say more than happens; blue: they say less. Strong and bold: the cell's own interval excludes zero. "
-        f"‘·’: fewer than {HEAT_ROWS} rows, gap not shown; blank: no rows at all."
+        f"‘·’: fewer than {HEAT_ROWS} rows, gap not shown; blank: no rows at all. A range holds its lower end, not its "
+        "upper one."
     )
 
 
@@ -59,13 +60,7 @@ def curve_aside(findings: Findings) -> tuple[tuple[str, str], ...]:
             f"{points(findings.chance.mean, sign=False)} "
             f"with these rows (95th percentile {points(findings.chance.high, sign=False)}): {reading}."
         )
-    band = f"Where {level(findings)} of dots would land if the scores were right. A dot inside it is no evidence."
-    return (
-        ("Shaded band", band),
-        ("Coloured dot", "Outside the band: orange, it happens less often than said; blue, more often."),
-        ("Line on a dot", f"{level(findings)} interval for the observed rate in that bin."),
-        ("Error in one number", error),
-    )
+    return (*curve_marks(level(findings)), ("Error in one number", error))
 
 
 def curve_note(findings: Findings) -> str | None:
@@ -77,17 +72,18 @@ def panels_caption(grouping: Grouping) -> str:
     """Explain the small multiples."""
     return (
         f"One panel per segment of {short(grouping.column)}, worst first; up is ‘happens more often than said’. Grey "
-        "line: all rows together. Bins are fewer where there are fewer rows."
+        "line: all rows together. Coloured dot: outside the band. Bins are fewer where there are fewer rows."
     )
 
 
 def course_caption(findings: Findings, course: Course) -> str:
     """Explain the course over time."""
     zone = f" Days are those of {course.zone}." if course.zone else ""
+    empty = f" {empty_words(course.n_empty)}" if course.n_empty else ""
     return (
-        f"Gap per {PERIOD_WORDS[course.every]}, all rows, with its {level(findings)} interval.{zone} A period is "
-        f"marked only if it differs from zero after correction for {plural(course.comparisons, 'look')}. Grey zone: "
-        f"the {tolerance(findings.tolerance)} tolerance."
+        f"Gap per {PERIOD_WORDS[course.every]}, all rows.{zone}{empty} Thick line: {level(findings)} interval; "
+        f"thin line: the same, widened for {plural(course.comparisons, 'look')}. A period is marked only where the "
+        f"thin line leaves out zero. Grey zone: the {tolerance(findings.tolerance)} tolerance."
     )
 
 
@@ -99,12 +95,12 @@ def undated_note(course: Course) -> str:
 
 
 def left_out_note(total: int, shown: int, *, kept: int) -> str:
-    """Say how many segments are not drawn; the table below holds the first `kept` of them all."""
+    """Say how many segments are not drawn; the table of numbers holds the first `kept` of them all."""
     return _not_drawn(total, shown, kept=kept, what="more segment", held="first")
 
 
 def earlier_note(total: int, shown: int, *, kept: int) -> str:
-    """Say how many earlier periods are not drawn; the table below holds the latest `kept` of them all."""
+    """Say how many earlier periods are not drawn; the table of numbers holds the latest `kept` of them all."""
     return _not_drawn(total, shown, kept=kept, what="earlier period", held="latest")
 
 
@@ -114,18 +110,19 @@ def undrawn_note(grouping: Grouping, shown: int, *, kept: int) -> str:
     if total == shown:
         return ""
     are, gaps = ("is", "its gap is") if total - shown == 1 else ("are", "their gaps are")
-    place = "in the table of gaps under “Where the scores are off” and " if kept >= total else ""
+    place = "among the numbers behind the chart of gaps on screen and " if kept >= total else ""
     left = plural(total - shown, "more segment")
-    return f"{left} {are} neither drawn nor in the table below; {gaps} {place}in the report's data."
+    return f"{left} {are} neither drawn nor among the numbers behind this chart; {gaps} {place}in the report's data."
 
 
 def _not_drawn(total: int, shown: int, *, kept: int, what: str, held: str) -> str:
     if total == shown:
         return ""
     are, they = ("is", "it is") if total - shown == 1 else ("are", "they are")
-    place = f"{they} in the table below and in the report's data"
+    place = f"{they} among the numbers behind this chart on screen and in the report's data"
     if kept < total:
         place = (
-            f"the table below holds the {held} {count(kept)} of all {count(total)}, and the report's data all of them"
+            f"the numbers behind this chart on screen are those of the {held} {count(kept)} of all {count(total)}, and "
+            "the report's data holds all of them"
         )
     return f"{plural(total - shown, what)} {are} not drawn; {place}."

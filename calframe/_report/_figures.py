@@ -14,12 +14,14 @@ import polars as pl
 from calframe import _charts as charts
 from calframe._auditing._drawn import forest_rows
 from calframe._drifting._course import Course
+from calframe._drifting._drawn import course_rows
 from calframe._report import _captions as captions
 from calframe._report import _titles as titles
 from calframe._report._findings import Findings
 from calframe._report._page import Figure, TextTable
 from calframe._segments import Grouping
 from calframe._verdicts import WORDS
+from calframe._words._lines import columns
 from calframe._words._numbers import (
     count,
     interval,
@@ -30,7 +32,6 @@ from calframe._words._numbers import (
     pvalue,
     rounded_up,
     rows,
-    short,
     signed_count,
 )
 
@@ -39,6 +40,7 @@ _MOST_HEAT = 20
 _MOST_PANELS = 12
 _MOST_PERIODS = 60
 _MOST_TABLE_ROWS = 500
+_NEVER_CUT = 16  # columns; names of these many have room in all charts
 _OWN_NUMBER = re.compile(r"[+−]?[\d.,]+( pp)?( to [+−]?[\d.,]+)?$")  # +7.7 pp, −4.8 to −0.4
 _FORMULA_STARTS = frozenset("=+-@\t\r−")
 
@@ -55,6 +57,7 @@ def forest_figure(findings: Findings, grouping: Grouping, *, number: int) -> Fig
         note=_joined(
             captions.FOREST_NOTE, captions.left_out_note(grouping.segments.height, drawn.height, kept=_MOST_TABLE_ROWS)
         ),
+        paper=_whole_names(grouping.segments["segment"].to_list()[:_MOST_FOREST]),
     )
 
 
@@ -94,7 +97,7 @@ def reliability_figure(findings: Findings) -> Figure:
     ]
     return _figure(
         "reliability",
-        titles.curve_title(curve, name="All rows together"),
+        titles.curve_title(curve, name="All rows together", alpha=findings.alpha),
         captions.curve_caption(findings),
         lambda width: charts.reliability(drawn, findings.histogram, width=min(width, 540), limit=findings.limit),
         text_table(("said", "happened", "right scores would show", "rows", "gap"), numbers),
@@ -116,7 +119,9 @@ def panels_figure(findings: Findings, grouping: Grouping, *, number: int) -> Fig
     panels = pl.DataFrame(
         {
             "panel": drawn_names,
-            "head": [f"{short(name)} · {rows(n)}" for name, n in table.select("segment", "n").iter_rows()],
+            "head": drawn_names,
+            "size": [rows(n) for n in table["n"]],
+            "sign": [WORDS[verdict][0] for verdict in table["verdict"]],
             "tag": [_tag(row) for row in table.iter_rows(named=True)],
             "verdict": table["verdict"],
         }
@@ -138,15 +143,8 @@ def panels_figure(findings: Findings, grouping: Grouping, *, number: int) -> Fig
 
 def course_figure(findings: Findings, course: Course) -> Figure:
     """Return the course over time."""
-    shown = course.table.tail(_MOST_PERIODS)
-    marks = [_mark(row) for row in shown.iter_rows(named=True)]
-    description = [
-        f"{r['label']}: gap {points(r['gap'])} ({interval(r['gap_low'], r['gap_high'])}), {rows(r['n'])}"
-        for r in shown.iter_rows(named=True)
-    ]
-    drawn = shown.with_columns(pl.Series("tag", marks), pl.Series("description", description)).rename(
-        {"gap_low": "low", "gap_high": "high"}
-    )
+    shown = course_rows(course.table, every=course.every).tail(_MOST_PERIODS)
+    held = shown.filter(pl.col("label").is_in(course.table["label"].to_list())).height
     numbers = [
         (
             r["label"],
@@ -158,12 +156,12 @@ def course_figure(findings: Findings, course: Course) -> Figure:
         )
         for r in course.table.iter_rows(named=True)
     ]
-    earlier = captions.earlier_note(course.table.height, shown.height, kept=_MOST_TABLE_ROWS)
+    earlier = captions.earlier_note(course.table.height, held, kept=_MOST_TABLE_ROWS)
     return _figure(
         "course",
         titles.course_title(course),
         captions.course_caption(findings, course),
-        lambda width: charts.timeline(drawn, tolerance=findings.tolerance, width=width),
+        lambda width: charts.timeline(shown, tolerance=findings.tolerance, width=width),
         text_table(("period", "rows", "said", "happened", "gap", "interval (pp)"), numbers, newest=True),
         note=_joined(earlier, captions.undated_note(course)),
     )
@@ -191,8 +189,14 @@ def _figure(
     *,
     note: str | None = None,
     aside: tuple[tuple[str, str], ...] = (),
+    paper: tuple[str, ...] = (),
 ) -> Figure:
-    return Figure(id=name, title=title, sub=sub, draw=chart, table=table, note=note, aside=aside)
+    return Figure(id=name, title=title, sub=sub, draw=chart, table=table, note=note, aside=aside, paper=paper)
+
+
+def _whole_names(names: list[str]) -> tuple[str, ...]:
+    """Return names for paper, where no pointer finds them: all if one is long enough to be cut in a chart."""
+    return tuple(names) if max(map(columns, names), default=0) > _NEVER_CUT else ()
 
 
 def _segment_numbers(grouping: Grouping, extras: Sequence[str]) -> TextTable:
@@ -247,20 +251,16 @@ def _cell_description(row: dict[str, Any]) -> str:
 def _described(curve: pl.DataFrame) -> pl.DataFrame:
     name = "segment" if "segment" in curve.columns else None
     texts = [
-        f"{row[name] + ': ' if name else ''}said {percent(row['mean_score'])}, happened {percent(row['rate'])} of "
-        f"{rows(row['n'])}; right scores would show {percent(row['band_low'])} to {percent(row['band_high'])}"
+        f"{row[name] + ': ' if name else ''}said {percent(row['mean_score'])}, happened {percent(row['rate'])} "
+        f"({percent(row['rate_low'])} to {percent(row['rate_high'])}) of {rows(row['n'])}, gap {points(row['gap'])}; "
+        f"right scores would show {percent(row['band_low'])} to {percent(row['band_high'])}"
         for row in curve.iter_rows(named=True)
     ]
     return curve.with_columns(pl.Series("description", texts, dtype=pl.String))
 
 
 def _tag(row: dict[str, Any]) -> str:
-    symbol, word = WORDS[row["verdict"]]
-    return f"{symbol} {word.lower()}" if row["verdict"] == "few" else f"{symbol} {points(row['gap'])}"
-
-
-def _mark(row: dict[str, Any]) -> str:
-    return "" if row["state"] == "in" else f"{WORDS[row['state']][0]} {points(row['gap'], unit=False)}"
+    return WORDS["few"][1].lower() if row["verdict"] == "few" else points(row["gap"])
 
 
 def _joined(*notes: str) -> str | None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
+from calframe._charts._names import told_apart
 from calframe._drifting._course import Course
 from calframe._roles import Roles
 from calframe._segments import ChanceError, Grouping
 from calframe._typing import VerdictName
 from calframe._verdicts import CLEAR, LEANS
+from calframe._words._lines import distinct
 
+_NAME, _BRIEF = 40, 28  # columns of a segment's name in sentences, and in the headline
 FAR = 0.001  # of the p-value of the ECE of all rows, where the curve is called off
 
 State: TypeAlias = Literal["action needed", "watch", "undecided", "within tolerance"]
@@ -21,16 +25,36 @@ State: TypeAlias = Literal["action needed", "watch", "undecided", "within tolera
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One segment as a sentence needs it: the column it belongs to and its row of numbers."""
+    """One segment as a sentence needs it: the column it belongs to, its row of numbers, and what it is called.
+
+    `name` is that of a sentence, and `brief` that of the headline; in each no two segments of a column are the same.
+    """
 
     column: str
     row: dict[str, Any]
+    name: str
+    brief: str
 
     @property
     def verdict(self) -> VerdictName:
         """The verdict."""
         found: VerdictName = self.row["verdict"]
         return found
+
+
+def segments_of(grouping: Grouping) -> list[Segment]:
+    """Return the segments of a grouping, worst first."""
+    whole = tuple(grouping.segments["segment"])
+    rows = grouping.segments.iter_rows(named=True)
+    called = zip(rows, _called(whole, _NAME), _called(whole, _BRIEF), strict=True)
+    return [Segment(column=grouping.column, row=row, name=name, brief=brief) for row, name, brief in called]
+
+
+@lru_cache(maxsize=16)  # a report asks for the same few over and over
+def _called(names: tuple[str, ...], width: int) -> tuple[str, ...]:
+    """Return names for sentences: at most so many columns, in one line; blanks alone are "(blank)"."""
+    flat = [" ".join(name.split()) or "(blank)" for name in names]
+    return tuple(distinct(told_apart(flat), width))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +110,7 @@ class Findings:
     def segments(self) -> Iterator[Segment]:
         """Go through the segments of all groupings, each grouping worst first."""
         for grouping in self.groupings:
-            for row in grouping.segments.iter_rows(named=True):
-                yield Segment(column=grouping.column, row=row)
+            yield from segments_of(grouping)
 
     def with_verdict(self, *names: VerdictName) -> list[Segment]:
         """Return the segments with one of these verdicts, those with the most rows misstated first."""

@@ -53,7 +53,7 @@ def gather(
         grouping(part, own, overall, column=column, alpha=alpha)
         for part, own, column in zip(parts, rows, roles.by, strict=True)
     )
-    alone = judged_whole(overall, tolerance=tolerance, alpha=alpha)
+    alone = judged_whole(overall, tolerance=tolerance, alpha=alpha, frequency=roles.counts_rows)
     if rows:  # what an audit says of segments only, such as how they differ from the rest, is null for the whole
         alone = pl.concat([rows[0].head(0), alone], how="diagonal")
     whole_row = grouping(overall, alone, overall, column="", alpha=alpha)

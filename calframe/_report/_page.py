@@ -51,7 +51,7 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A finding as a sentence, how to read it, the chart for a width in pixels, and its numbers."""
+    """A finding as a sentence, how to read it, the chart for a width in pixels, its numbers, and names for paper."""
 
     id: str
     title: str
@@ -60,6 +60,7 @@ class Figure:
     table: TextTable
     note: str | None = None
     aside: tuple[tuple[str, str], ...] = ()
+    paper: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

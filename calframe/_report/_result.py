@@ -45,6 +45,7 @@ def result(findings: Findings) -> Json:
                 },
                 "segments": [{"column": segment.column, **segment.row} for segment in findings.segments()],
                 "periods": None if course is None else course.table.to_dicts(),
+                "periods_without_rows": None if course is None else course.n_empty,
                 "every": None if course is None else course.every,
                 "since": None if course is None or course.since is None else course.since.label,
                 "fingerprint": findings.fingerprint,

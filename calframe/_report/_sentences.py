@@ -21,7 +21,7 @@ from calframe._words._numbers import (
     whole_points,
 )
 
-_MOST_WORDS, _MOST_WORDS_OF_A_NAME = 35, 4  # of the headline
+_MOST_WORDS, _MOST_WORDS_OF_A_COLUMN = 35, 4  # of the headline
 
 Detail: TypeAlias = Literal["full", "short", "count"]
 _DETAILS: tuple[Detail, ...] = ("full", "short", "count")
@@ -108,7 +108,7 @@ def crooked_clause(findings: Findings, detail: Detail = "full") -> str:
         return ""
     if detail == "count" or len(crooked) > 1:
         return f"; over their range the scores of {plural(len(crooked), 'segment')} are off"
-    return f"; over their range the scores of {name_of(crooked[0], words=_MOST_WORDS_OF_A_NAME)} are off"
+    return f"; over their range the scores of {_brief(crooked[0])} are off"
 
 
 def since_clause(findings: Findings, detail: Detail = "full") -> str:
@@ -132,9 +132,13 @@ def needed(findings: Findings) -> str:
     return "label or score" if findings.roles.weight is None else "label, score or weight"
 
 
-def name_of(segment: Segment, *, words: int | None = None) -> str:
+def name_of(segment: Segment) -> str:
     """Return a segment as a reader knows it: its column and its value."""
-    return f"{short(segment.column, words=words)} {short(segment.row['segment'], words=words)}"
+    return f"{short(segment.column)} {segment.name}"
+
+
+def _brief(segment: Segment) -> str:
+    return f"{short(segment.column, words=_MOST_WORDS_OF_A_COLUMN)} {segment.brief}"
 
 
 def _reassuring(findings: Findings) -> bool:
@@ -164,14 +168,13 @@ def _clear(clear: list[Segment], detail: Detail) -> str:
             f"{'gap' if len(clear) == 1 else 'gaps'}"
         )
     worst, *others = clear
-    words = _MOST_WORDS_OF_A_NAME
-    name, size = name_of(worst, words=words), _off_by(worst)
+    name, size = _brief(worst), _off_by(worst)
     text = f"{name} is {size}"
     if not others:
         return text
     if detail == "full" and len(others) == 1:
         gap = others[0].row["gap"]
-        return f"{text} and {name_of(others[0], words=words)} {_stated(gap)} by {whole_points(gap)}"
+        return f"{text} and {_brief(others[0])} {_stated(gap)} by {whole_points(gap)}"
     if any(abs(other.row["gap"]) > abs(worst.row["gap"]) for other in others):  # it is not the one furthest off
         text = f"{len(clear)} segments have clear gaps; of these {name} misstates the most rows"
         return f"{text} ({size})" if detail == "full" else text
@@ -249,6 +252,8 @@ def _last_tile(findings: Findings) -> Tile:
     if last["verdict"] == "few":
         small = f"too few rows to judge ({rows(last['n'])})"
     tone: Tone = "ok"
+    if last["state"] != "in" and abs(last["gap"]) > findings.tolerance:
+        tone = _tone(last["state"])
     if course.since is not None:
         small = f"before {course.since.label}: {points(course.since.before)}"
         tone = "over" if course.since.during > 0 else "under"

@@ -7,7 +7,7 @@ import math
 import polars as pl
 
 from calframe._drifting._course import Course
-from calframe._report._findings import Segment
+from calframe._report._findings import segments_of
 from calframe._report._sentences import name_of
 from calframe._segments import Grouping
 from calframe._verdicts import CLEAR
@@ -21,9 +21,9 @@ def forest_title(grouping: Grouping) -> str:
     column, total = short(grouping.column), table.height
     within = table.filter(pl.col("verdict") == "within").height
     if clear.height:
-        worst = clear.row(0, named=True)
-        said = f"{percent(worst['mean_score'])} said, {percent(worst['rate'])} happened"
-        name = name_of(Segment(column=grouping.column, row=worst))
+        worst = next(segment for segment in segments_of(grouping) if segment.verdict in CLEAR)
+        said = f"{percent(worst.row['mean_score'])} said, {percent(worst.row['rate'])} happened"
+        name = name_of(worst)
         if clear.height == 1:
             return f"{name} is the one segment with a clear gap: {said}"
         return f"{clear.height} of {total} segments have a clear gap; of these {name} misstates the most rows: {said}"
@@ -37,24 +37,26 @@ def forest_title(grouping: Grouping) -> str:
 
 def heat_title(grouping: Grouping, *, alpha: float) -> str:
     """Say where in the score range the worst segment is off, or how many cells stand out against chance."""
-    worst = grouping.segments.row(0, named=True)
+    worst = segments_of(grouping)[0]
     cells = grouping.heat.filter(pl.col("shown"))
-    own = cells.filter((pl.col("segment") == worst["segment"]) & pl.col("clear"))
-    if worst["verdict"] in CLEAR and own.height:
-        cell = own.row(own["gap"].abs().arg_max() or 0, named=True)
-        name = name_of(Segment(column=grouping.column, row=worst))
+    own = cells.filter(pl.col("segment") == worst.row["segment"])
+    bold = own.filter(pl.col("clear"))
+    if worst.verdict in CLEAR and bold.height:
+        cell = bold.row(bold["gap"].abs().arg_max() or 0, named=True)
+        name = name_of(worst)
+        if (own["gap"].abs() > abs(cell["gap"])).any():
+            name = f"In bold cells {name}"
         size = f"{whole_points(cell['gap'])} pp too {'high' if cell['gap'] > 0 else 'low'}"
-        return f"The widest clear gap of {name} is at scores of {cell['range']}: {size}"
-    if not cells.height:
-        return "No score range has rows enough to show a gap"
-    out, expected = cells.filter(pl.col("clear")).height, cells.height * alpha
-    chance = "less than one" if expected < 0.5 else f"about {math.floor(expected + 0.5)}"
+        return f"{name} is furthest off at scores of {cell['range']}: {size}"
+    out = cells.filter(pl.col("clear")).height
     stand = "stands" if out == 1 else "stand"
-    return f"{out} of {plural(cells.height, 'cell')} {stand} out, where chance alone gives {chance}"
+    return (
+        f"{out} of {plural(cells.height, 'cell')} {stand} out, where chance alone gives {_chance(cells.height, alpha)}"
+    )
 
 
-def curve_title(curve: pl.DataFrame, *, name: str) -> str:
-    """Say how many bins lie outside the consistency band, and where."""
+def curve_title(curve: pl.DataFrame, *, name: str, alpha: float) -> str:
+    """Say how many bins lie outside the consistency band, against chance, and where the furthest is."""
     if not curve.height:
         return f"{name}: there are none to draw a curve of"
     out = curve.filter(pl.col("state") != "in")
@@ -62,45 +64,40 @@ def curve_title(curve: pl.DataFrame, *, name: str) -> str:
         bins = "the one bin lies" if curve.height == 1 else f"all {curve.height} bins lie"
         return f"{name}: {bins} where right scores would put {'it' if curve.height == 1 else 'them'}"
     most = out.row(out["gap"].abs().arg_max() or 0, named=True)
-    size, where = whole_points(most["gap"]), percent(most["mean_score"])
-    if out.height == 1:
-        return (
-            f"{name}: 1 of {plural(curve.height, 'bin')} lies outside the band, by {size} pp, at scores around {where}"
-        )
-    scores = out["mean_score"].to_list()
-    return (
-        f"{name}: {out.height} of {curve.height} bins lie outside the band, at scores from {percent(min(scores))} to "
-        f"{percent(max(scores))}, the furthest by {size} pp at scores around {where}"
-    )
+    off = f"off by {whole_points(most['gap'])} pp at scores around {percent(most['mean_score'])}"
+    the = "it is" if out.height == 1 else "the furthest is"
+    return f"{name}: {_against_chance(out.height, curve.height, alpha, band='the band')}; {the} {off}"
 
 
 def panels_title(grouping: Grouping, drawn: list[str], *, alpha: float) -> str:
-    """Say how the drawn segments lie against their bands."""
-    judged = grouping.segments.filter((pl.col("verdict") != "few") & pl.col("segment").is_in(drawn))[
-        "segment"
-    ].to_list()
-    curves = grouping.curves.filter(pl.col("segment").is_in(judged))
-    bins = curves.group_by("segment", maintain_order=True).agg(
-        (pl.col("state") != "in").sum().alias("out"), pl.len().alias("bins")
+    """Say how many bins of the drawn segments lie outside their bands, against chance; of the worst one by itself."""
+    judged = grouping.segments.filter((pl.col("verdict") != "few") & pl.col("segment").is_in(drawn))["segment"]
+    bins = grouping.curves.filter(pl.col("segment").is_in(judged.to_list())).select(
+        "segment", out=pl.col("state") != "in"
     )
     if not bins.height:
         return "No segment has rows enough for a curve"
-    worst = grouping.segments.row(0, named=True)
-    own = bins.filter(pl.col("segment") == worst["segment"])
-    others = bins.filter(pl.col("segment") != worst["segment"])
-    some = bins.filter(pl.col("out") > 0).height
-    if worst["verdict"] in CLEAR and own.height:
-        name = name_of(Segment(column=grouping.column, row=worst))
-        text = f"{name} is outside its band in {own['out'][0]} of {plural(own['bins'][0], 'bin')}"
-        most = int(others["out"].to_numpy().max()) if others.height else 0
-        if others.height and most < own["out"][0]:
-            return f"{text}; no other segment here in {f'more than {most}' if most else 'any'}"
-        return f"{text}; {_with_bins(some, bins.height)}" if others.height else text
-    return f"{_with_bins(some, bins.height)}; by chance at most about {100 * alpha:g}% of bins would be"
+    worst = segments_of(grouping)[0]
+    own, others = (bins.filter((pl.col("segment") == worst.row["segment"]) == of_worst) for of_worst in (True, False))
+    if worst.verdict not in CLEAR or not own.height:
+        here = plural(bins["segment"].n_unique(), "segment")
+        return f"{here} here: {_against_chance(bins.filter('out').height, bins.height, alpha)}"
+    text = f"{name_of(worst)} is outside its band in {own.filter('out').height} of {plural(own.height, 'bin')}"
+    if not others.height:
+        return text
+    rest = plural(others["segment"].n_unique(), "other segment")
+    return f"{text}; {rest} here: {_against_chance(others.filter('out').height, others.height, alpha)}"
 
 
-def _with_bins(some: int, total: int) -> str:
-    return f"{some} of {plural(total, 'segment')} here {'has' if some == 1 else 'have'} bins outside"
+def _against_chance(out: int, total: int, alpha: float, *, band: str = "their bands") -> str:
+    """Say how many bins lie outside, and how many would by chance."""
+    lie = "lies" if out == 1 else "lie"
+    return f"{out} of {plural(total, 'bin')} {lie} outside {band}, where chance alone gives {_chance(total, alpha)}"
+
+
+def _chance(total: int, alpha: float) -> str:
+    expected = total * alpha
+    return "less than one" if expected < 0.5 else f"about {math.floor(expected + 0.5)}"
 
 
 def course_title(course: Course) -> str:

@@ -14,6 +14,8 @@ from calframe._kernels._tally import Tally
 from calframe._testing._distances import bin_sums, bin_weights
 from calframe._typing import Floats, Ints
 
+_NOTHING = 1e-9  # a rest below it is that of the search for the shift of the odds
+
 
 class Parts(NamedTuple):
     """A measure of reference and sample, and the parts of its change; one value a sample.
@@ -73,9 +75,9 @@ def change_parts(
     - rest: what remains of the change, which is another shape of the curve.
 
     G0(c) is the gap of the reference itself, as c has its rate in every bin. As p has the rate of the sample, nothing
-    remains of a change of the gap but rounding; what remains of a change of the Brier score is no common shift. If
-    scores and labels of each class are as they were and only the share of the classes is another one, b is the change
-    of its log odds, and nothing remains in either.
+    remains of a change of the gap (what the search for b leaves open counts as class prior); what remains of a change
+    of the Brier score is no common shift. If scores and labels of each class are as they were and only the share of the
+    classes is another one, b is the change of its log odds, and nothing remains in either.
 
     Parameters
     ----------
@@ -114,9 +116,10 @@ def _parts(reference: tuple[Floats, Floats], steps: list[Floats], current: Float
     seen, of_curve = reference
     mixed, moved = steps
     mix, prior = mixed - of_curve, moved - mixed
-    return Parts(
-        reference=seen, current=current, score_mix=mix, class_prior=prior, rest=(current - seen) - (mix + prior)
-    )
+    rest = (current - seen) - (mix + prior)
+    nothing = np.abs(rest) < _NOTHING
+    prior, rest = np.where(nothing, prior + rest, prior), np.where(nothing, 0.0, rest)
+    return Parts(reference=seen, current=current, score_mix=mix, class_prior=prior, rest=rest)
 
 
 def _by_odds(tally: Tally, curve: Floats) -> Floats:

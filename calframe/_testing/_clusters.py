@@ -7,15 +7,14 @@ rho = 1, and independent rows 0. rho is estimated from the residuals of the pair
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import running_sum, segment_max, segment_sum, sizes_of, spread
+from calframe._kernels._binned import running_sum, segment_max, segment_sum, sizes_of, spread, starts_of
 from calframe._kernels._tally import Tally
-from calframe._testing._draws import Counted, Drawing, Side, Statistic, lots, repeated
+from calframe._testing._draws import Drawing, Drawn, Side, Statistic, lots, repeated, staged
 from calframe._testing._found import FEW_ROWS, Found
 from calframe._testing._sums import CERTAIN, Factor
 from calframe._typing import Bools, Floats, Ints
@@ -65,7 +64,7 @@ class Clustered:
         segment : ndarray of int64
             The segment of each row, counted from 0; none is without rows.
         cluster : ndarray of int64
-            The cluster of each row; rows of different segments are never in one.
+            The cluster of each row, below 0 if it is one of its own; rows of different segments are never in one.
         score, label, weight : ndarray
             The rows.
         counts : bool
@@ -75,8 +74,9 @@ class Clustered:
             each = np.repeat(np.arange(len(score)), weight.astype(np.int64))
             segment, score, label, weight = segment[each], score[each], label[each], np.ones(len(each))
             cluster = np.where(cluster[each] < 0, -1 - np.arange(len(each)), cluster[each])
-        order = np.lexsort((score, segment))
+        order = np.lexsort((label, weight, np.maximum(cluster, -1), score, segment))  # whatever that of the table
         segment, cluster = segment[order], cluster[order]
+        cluster = np.where(cluster < 0, -1 - np.arange(len(cluster)), cluster)  # each row a cluster of its own
         score, label, weight = score[order], label[order], weight[order]
         new = np.ones(len(score), dtype=np.bool_)
         new[1:] = (np.diff(segment) != 0) | (np.diff(score) != 0)
@@ -96,6 +96,24 @@ class Clustered:
             share=np.zeros(len(tally)),
         )
         return replace(found, share=found.shared())
+
+    def only(self, keep: Bools) -> Clustered:
+        """Return the rows of some of the segments."""
+        if keep.all():
+            return self
+        cells = self.tally.spread(keep)
+        sizes = sizes_of(self.cells, len(self.score))
+        rows = np.repeat(cells, sizes)
+        return Clustered(
+            tally=self.tally.only(keep),
+            cells=starts_of(sizes[cells]),
+            score=self.score[rows],
+            label=self.label[rows],
+            weight=self.weight[rows],
+            cluster=np.unique(self.cluster[rows], return_inverse=True)[1],
+            first=starts_of(self.clusters()[keep]),
+            share=self.share[keep],
+        )
 
     def clusters(self) -> Ints:
         """Return the number of clusters of each segment."""
@@ -146,8 +164,8 @@ class Clustered:
             far = segment_max(self.sums(np.abs(times)), self.first) / np.sqrt(whole)
             return np.maximum(whole / alone, 1e-300), far
 
-    def drawn(self, statistic: Statistic, drawing: Drawing) -> Iterator[Floats]:
-        """Give a statistic of all segments under labels drawn cluster by cluster, one row a draw."""
+    def drawn(self, statistic: Statistic, drawing: Drawing) -> Drawn:
+        """Give a statistic of all segments under labels drawn cluster by cluster; as `drawn_statistics`."""
         rows, many = len(self.score), int(self.cluster.max(initial=-1)) + 1
         together = np.sqrt(self.share)[self.tally.segment.repeat(sizes_of(self.cells, rows))]
         for lot in lots(rows, drawing.n_resamples, most=_LOT):
@@ -155,7 +173,8 @@ class Clustered:
             alone = drawing.rng.random((lot, rows)) >= together
             luck = np.where(alone, drawing.rng.random((lot, rows)), luck)
             hits = np.add.reduceat((luck < self.score) * self.weight, self.cells, axis=1)
-            yield statistic(repeated(self.tally, lot, hits.ravel())).reshape(lot, len(self.tally))
+            found = statistic(repeated(self.tally, lot, hits.ravel()))
+            yield slice(None), found.reshape(*found.shape[:-1], lot, len(self.tally))
             if drawing.done is not None:
                 drawing.done(lot / drawing.n_resamples)
 
@@ -163,10 +182,15 @@ class Clustered:
 def clustered(rows: Clustered, statistic: Statistic, *, side: Side, drawing: Drawing) -> Found:
     """Return what drawing labels cluster by cluster says of a statistic."""
     seen = statistic(rows.tally)
-    counted = Counted.of(seen, drawing)
-    for drawn in rows.drawn(statistic, drawing):
-        counted.add(slice(None), drawn)
-    return Found.of_draws(seen, *counted.pvalues(side))
+    pvalue, error = clustered_pvalues(rows, statistic, seen, side=side, drawing=drawing)
+    return Found.of_draws(seen, pvalue, error, floor=drawing.least(side))
+
+
+def clustered_pvalues(
+    rows: Clustered, statistic: Statistic, seen: Floats, *, side: Side, drawing: Drawing
+) -> tuple[Floats, Floats]:
+    """Return p-values by drawing labels cluster by cluster, and their standard errors; as `resampled`."""
+    return staged(seen, lambda where, how: rows.only(where).drawn(statistic, how), side=side, drawing=drawing)
 
 
 def clustered_sum(rows: Clustered, factor: Factor, ratio: Statistic, drawing: Drawing) -> Found:
@@ -184,16 +208,15 @@ def clustered_sum(rows: Clustered, factor: Factor, ratio: Statistic, drawing: Dr
         How labels are drawn.
     """
     inflation, far = rows.inflation(factor)
-    z = ratio(rows.tally) / np.sqrt(inflation)
+    seen = ratio(rows.tally)
+    z = seen / np.sqrt(inflation)
     found = Found.of_law(z, 2.0 * special.ndtr(-np.abs(z)), "normal").noted(np.isnan(z), CERTAIN)
-    few = (rows.clusters() < FEW_ROWS) & ~np.isnan(z)
-    found = replace(found, decides=found.decides & ~few).noted(few, FEW_CLUSTERS)
+    found = found.of_many(rows.clusters().astype(np.float64), FEW_CLUSTERS)
 
     def redraw(where: Bools) -> tuple[Floats, Floats]:
-        drawn = clustered(rows, ratio, side="two-sided", drawing=drawing)
-        return drawn.pvalue[where], drawn.pvalue_se[where]
+        return clustered_pvalues(rows.only(where), ratio, seen[where], side="two-sided", drawing=drawing)
 
-    return found.settled(np.asarray(far > _FAR), redraw)
+    return found.settled(np.asarray(far > _FAR), redraw, floor=drawing.least("two-sided"))
 
 
 def _tally(segment: Ints, cells: Ints, score: Floats, label: Floats, weight: Floats, *, counts: bool) -> Tally:

@@ -24,6 +24,7 @@ from calframe._typing import Bools, Floats
 _FEW_EVENTS = 40.0  # expected rows of the rarer outcome, below which the chi-square law is put to the test
 _FAR = 0.2  # what one row may move the test by, in standard deviations, before it is, too
 _NOTHING = 1e-9  # the share of a direction's variance that counts as none, once others are taken off
+_MOST_REFITS = 10_000  # further draws, each with a line fitted anew
 _CELLS = 100  # runs of scores that stand for more of them where labels are drawn
 
 
@@ -75,6 +76,7 @@ def curve_test(tally: Tally, fit: CoxFit, drawing: Drawing, *, floor: float) -> 
         The least score that enters a logit.
     """
     fine = fit.status == Status.FINE
+    drawing = replace(drawing, further=min(drawing.further, _MOST_REFITS))
     found = _blank(len(tally))
     if not fine.any():
         return found
@@ -96,8 +98,8 @@ def curve_test(tally: Tally, fit: CoxFit, drawing: Drawing, *, floor: float) -> 
             )
         return np.where(np.isnan(pvalue), 1.0, pvalue), error
 
-    law = law.settled(doubtful, redraw)
-    for name in ("statistic", "df", "pvalue", "pvalue_se", "least", "decides", "law", "note"):
+    law = law.settled(doubtful, redraw, floor=drawing.least("greater"))
+    for name in ("statistic", "df", "pvalue", "pvalue_se", "least", "decides", "law", "note", "floor"):
         getattr(found, name)[fine] = getattr(law, name)
     return found
 
@@ -123,7 +125,7 @@ def _tested(tally: Tally, directions: Callable[[Tally], tuple[Floats, list[Float
         )
 
     found = _law(tally, chance, along)
-    return found.settled(_doubtful(tally, chance, along), redraw)
+    return found.settled(_doubtful(tally, chance, along), redraw, floor=drawing.least("greater"))
 
 
 def _law(tally: Tally, chance: Floats, along: Sequence[Floats]) -> Found:

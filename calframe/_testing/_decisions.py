@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -12,6 +13,8 @@ from calframe._kernels._intervals import loss_interval
 from calframe._kernels._isotonic import blocks
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats
+
+_LARGEST_POWER = 1023  # of two: 2^1024 is no number
 
 
 class Costs(NamedTuple):
@@ -35,7 +38,20 @@ class Costs(NamedTuple):
         >>> Costs(1.0, 4.0).threshold
         0.2
         """
-        return self.fp / (self.fp + self.fn)
+        _, costs = self.parted()
+        return costs.fp / (costs.fp + costs.fn)
+
+    def parted(self) -> tuple[float, Costs]:
+        """Return a power of two and the costs in its units, at most 1: their squares and sums are numbers.
+
+        Examples
+        --------
+        >>> Costs(1.0, 4.0).parted()
+        (8.0, Costs(fp=0.125, fn=0.5))
+        """
+        _, power = math.frexp(max(self))
+        power = min(power, _LARGEST_POWER)
+        return math.ldexp(1.0, power), Costs(math.ldexp(self.fp, -power), math.ldexp(self.fn, -power))
 
     def of(self, false_positive: Floats, false_negative: Floats) -> Floats:
         """Return what so many wrong decisions cost."""

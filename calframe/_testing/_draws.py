@@ -15,14 +15,19 @@ import numpy as np
 
 from calframe._kernels._null import CellLaw, cell_law
 from calframe._kernels._tally import Tally
-from calframe._typing import Floats
+from calframe._typing import Bools, Floats
 
 Side: TypeAlias = Literal["greater", "less", "two-sided"]
 Inequality: TypeAlias = Literal[">=", ">"]
 Statistic: TypeAlias = Callable[[Tally], Floats]
+Drawn: TypeAlias = Iterator[tuple[slice, Floats]]
 
+FEWEST = 399  # draws whose least p-value, also the two-sided one, is small enough to ask for more
+MOST_DRAWS = 100_000  # that are asked for so
 MOST = 2_000_000  # cells drawn at once; it sets the order of the draws, so results depend on it
 _ROUNDING = 1e-12  # statistics that differ by less, relatively, are equal
+_ALIKE = 1e-12  # relatively
+SMALL = 0.005  # a p-value of the first draws that asks for more of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +44,29 @@ class Drawing:
         ``p = (1 + #{T* >= T}) / (1 + n_resamples)``, or the plain share ``#{T* > T} / n_resamples``.
     done : callable, optional
         Told after each chunk which share of the work is done.
+    further : int
+        How often more, one-sided, where the first p-value is small and more tests are made than the first draws tell
+        apart: see `staged`; 0 for never.
     """
 
     n_resamples: int
     rng: np.random.Generator
     inequality: Inequality = ">="
     done: Callable[[float], None] | None = None
+    further: int = 0
 
     def part(self, share: float) -> Drawing:
         """Return the same for a part of the work."""
         done = self.done
         return self if done is None else replace(self, done=lambda of_it: done(share * of_it))
+
+    def more(self, side: Side) -> int:
+        """Return how often labels are drawn where the first draws say little; 0 where they always say enough."""
+        return more_draws(self.n_resamples, self.further * _tails(side))
+
+    def least(self, side: Side) -> float:
+        """Return the least p-value that there can be."""
+        return 0.0 if self.inequality == ">" else _tails(side) / (1.0 + (self.more(side) or self.n_resamples))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +75,7 @@ class Counted:
 
     Attributes
     ----------
-    seen : ndarray of shape (n_segments,)
+    seen : ndarray of shape (..., n_segments)
         The statistics seen.
     above, below : ndarray of int64
         How many draws were at least, and at most, as large (with ">" only those that are larger, or smaller). Draws
@@ -75,11 +92,11 @@ class Counted:
     @classmethod
     def of(cls, seen: Floats, drawing: Drawing) -> Counted:
         """Return the count before any draw."""
-        return cls(seen=seen, above=np.zeros(len(seen)), below=np.zeros(len(seen)), drawing=drawing)
+        return cls(seen=seen, above=np.zeros(seen.shape), below=np.zeros(seen.shape), drawing=drawing)
 
     def add(self, here: slice, drawn: Floats) -> None:
-        """Count draws, one row each, of some segments."""
-        seen, unknown = self.seen[here], np.isnan(drawn)
+        """Count draws of some segments, of shape (..., draws, segments)."""
+        seen, unknown = self.seen[..., None, here], np.isnan(drawn)
         with np.errstate(invalid="ignore"):
             room = np.where(np.isfinite(seen), _ROUNDING * np.maximum(np.abs(seen), 1.0), 0.0)
             if self.drawing.inequality == ">":
@@ -87,8 +104,8 @@ class Counted:
                 above, below = drawn > seen - room, drawn < seen + room
             else:
                 above, below = drawn >= seen - room, drawn <= seen + room
-        self.above[here] += (above | unknown).sum(axis=0)
-        self.below[here] += (below | unknown).sum(axis=0)
+        self.above[..., here] += (above | unknown).sum(axis=-2)
+        self.below[..., here] += (below | unknown).sum(axis=-2)
 
     def pvalues(self, side: Side) -> tuple[Floats, Floats]:
         """Return the p-values and their standard errors; two-sided is twice the smaller of the two, at most 1."""
@@ -101,6 +118,91 @@ class Counted:
         unknown = np.isnan(self.seen)
         error = error * (2.0 if side == "two-sided" else 1.0)
         return np.where(unknown, np.nan, pvalue), np.where(unknown, np.nan, error)
+
+
+def unweighted(tally: Tally) -> Tally:
+    """Return a tally without weights in the segments whose rows all weigh the same, which weigh nothing then."""
+    total = tally.total(tally.weight)
+    alike = equal_weights(tally.total(tally.rows), total, tally.total(tally.squared))
+    if not alike.any():
+        return tally
+    each, here = tally.spread(total / tally.total(tally.rows)), tally.spread(alike)
+    positive = np.where(here, np.rint(tally.positive / each), tally.positive)
+    if alike.all():
+        return Tally.of_counts(tally.starts, tally.score, tally.rows, positive)
+    return replace(
+        tally,
+        weight=np.where(here, tally.rows, tally.weight),
+        positive=positive,
+        squared=np.where(here, tally.rows, tally.squared),
+        squared_positive=np.where(here, positive, tally.squared_positive),
+    )
+
+
+def equal_weights(rows: Floats, weight: Floats, squared: Floats) -> Bools:
+    """Return where sums over rows are of weights that are all the same: Cauchy and Schwarz hold as an equation."""
+    with np.errstate(under="ignore", over="ignore", divide="ignore", invalid="ignore"):
+        return np.abs(squared / weight * (rows / weight) - 1.0) < _ALIKE
+
+
+def more_draws(first: int, needed: int) -> int:
+    """Return how many draws to add, given how many leave room to spare.
+
+    None where the first do, where too many would, and where the first are too few to say which p-values are small.
+    """
+    return min(needed, MOST_DRAWS) if first >= FEWEST and 2 * (first + 1) < needed <= 2 * MOST_DRAWS else 0
+
+
+def _tails(side: Side) -> int:
+    return 2 if side == "two-sided" else 1
+
+
+def staged(
+    seen: Floats, draws: Callable[[Bools, Drawing], Drawn], *, side: Side, drawing: Drawing
+) -> tuple[Floats, Floats]:
+    """Return p-values by drawing, and their standard errors: by few draws, or by many where these matter.
+
+    Where there are further draws, the p-values of the first that are at most 0.005 are replaced by those of many draws
+    of their own. Either holds its level; so does what is returned: it is at most ``a < 0.005`` only where that of the
+    many draws is, and at most a larger ``a`` only where that of the first is.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (..., n_segments)
+        The statistics.
+    draws : callable
+        From a mask of segments, and how to draw, to a slice of those in the mask, and what was drawn: of shape
+        (..., draws, segments).
+    side : {"greater", "less", "two-sided"}
+        Which values are evidence.
+    drawing : Drawing
+        How labels are drawn.
+
+    References
+    ----------
+    Besag, J. and Clifford, P. (1991). Sequential Monte Carlo p-values. Biometrika 78, 301-304.
+    https://doi.org/10.1093/biomet/78.2.301
+    """
+
+    def once(where: Bools, how: Drawing) -> tuple[Floats, Floats]:
+        counted = Counted.of(seen[..., where], how)
+        for here, drawn in draws(where, how):
+            counted.add(here, drawn)
+        return counted.pvalues(side)
+
+    many, every = drawing.more(side), np.ones(seen.shape[-1], dtype=np.bool_)
+    if not many:
+        return once(every, drawing)
+    share = drawing.n_resamples / (drawing.n_resamples + many)
+    pvalue, error = once(every, drawing.part(share))
+    small, rest = pvalue <= SMALL, drawing.part(1.0 - share)
+    again = np.any(np.atleast_2d(small), axis=0, keepdims=True)[0]
+    if again.any():
+        for old, new in zip((pvalue, error), once(again, replace(rest, n_resamples=many)), strict=True):
+            old[..., again] = np.where(small[..., again], new, old[..., again])
+    elif rest.done is not None:
+        rest.done(1.0)
+    return pvalue, error
 
 
 def law_of(tally: Tally, chance: Floats | None = None) -> CellLaw:
@@ -134,8 +236,8 @@ def resampled(
     tally : Tally
         Distinct scores, as probabilities.
     statistic : callable
-        From a tally to one value a segment.
-    seen : ndarray of shape (n_segments,)
+        From a tally to one value a segment, or to a line of them for each of several statistics.
+    seen : ndarray of shape (..., n_segments)
         Its values.
     side : {"greater", "less", "two-sided"}
         Which values are evidence.
@@ -149,16 +251,16 @@ def resampled(
     Phipson, B. and Smyth, G. K. (2010). Permutation P-values should never be zero. Statistical Applications in Genetics
     and Molecular Biology 9(1), 39. https://doi.org/10.2202/1544-6115.1585
     """
-    counted = Counted.of(seen, drawing)
-    for here, drawn in drawn_statistics(tally, statistic, drawing, chance=chance):
-        counted.add(here, drawn)
-    return counted.pvalues(side)
+
+    def draws(where: Bools, how: Drawing) -> Drawn:
+        some = None if chance is None else chance[tally.spread(where)]
+        return drawn_statistics(tally.only(where), statistic, how, chance=some)
+
+    return staged(seen, draws, side=side, drawing=drawing)
 
 
-def drawn_statistics(
-    tally: Tally, statistic: Statistic, drawing: Drawing, *, chance: Floats | None = None
-) -> Iterator[tuple[slice, Floats]]:
-    """Give a statistic under drawn labels, some segments and some draws at a time: the segments, and one row a draw."""
+def drawn_statistics(tally: Tally, statistic: Statistic, drawing: Drawing, *, chance: Floats | None = None) -> Drawn:
+    """Give a statistic under drawn labels, some segments and draws at a time: the segments, and one row a draw."""
     law = law_of(tally, chance)
     whole = tally.sizes.sum() * drawing.n_resamples
     for first, part in tally.chunks(max(MOST // drawing.n_resamples, 1)):
@@ -167,7 +269,8 @@ def drawn_statistics(
         laws = law.part(begin, begin + cells)
         for many in lots(cells, drawing.n_resamples):
             positive = positives(laws, part.weight, many, drawing.rng)
-            yield here, statistic(repeated(part, many, positive.ravel())).reshape(many, len(part))
+            found = statistic(repeated(part, many, positive.ravel()))
+            yield here, found.reshape(*found.shape[:-1], many, len(part))
             if drawing.done is not None:
                 drawing.done(many * cells / whole)
 

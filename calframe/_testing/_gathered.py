@@ -56,22 +56,24 @@ class Columns:
 
     def exchanged(self, resamples: int, rng: np.random.Generator) -> Iterator[dict[int, Pair]]:
         """Give the sums of both models, one line a draw, where units change places at random."""
+        moving = {name: second - first for name, (first, second) in self.matrices.items()}
         for share in self._shares(resamples, rng):
-            found = {}
-            for name, (first, second) in self.matrices.items():
-                moved = ((second - first) @ share.T).T
+            found, turned = {}, np.ascontiguousarray(share.T)
+            for name, matrix in moving.items():
+                moved = (matrix @ turned).T
                 found[name] = (self.totals[name][0] + moved, self.totals[name][1] - moved)
             yield found
 
     def resampled(self, resamples: int, rng: np.random.Generator) -> Iterator[dict[int, Pair]]:
         """Give the sums of both models, one line a draw, where units are drawn with replacement."""
         for times in self._times(resamples, rng):
-            yield {name: _pair((matrix @ times.T).T for matrix in each) for name, each in self.matrices.items()}
+            turned = np.ascontiguousarray(times.T)
+            yield {name: _pair((matrix @ turned).T for matrix in each) for name, each in self.matrices.items()}
 
     def _shares(self, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
         if self.normal is None:
             for share in exchanged(self.units, resamples, rng, wide=self._wide):
-                yield share[:, self.units.of_row]
+                yield self._by_row(share)
             return
         for count in chunks(resamples, self._wide):
             single = rng.integers(0, 2, (count, self._single), dtype=np.int8)
@@ -80,11 +82,15 @@ class Columns:
     def _times(self, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
         if self.normal is None:
             for times in resampled(self.units, resamples, rng, wide=self._wide):
-                yield times[:, self.units.of_row]
+                yield self._by_row(times)
             return
         for count in chunks(resamples, self._wide):
             single = rng.poisson(1.0, (count, self._single))
             yield np.hstack([single, np.ones((count, 1)), rng.normal(0.0, 1.0, (count, self.normal))])
+
+    def _by_row(self, drawn: Floats) -> Floats:
+        """Return for each row what is drawn of its unit; where rows are units these are the same."""
+        return drawn if len(self.units.copies) == len(self.units.of_row) else drawn[:, self.units.of_row]
 
     @property
     def _single(self) -> int:

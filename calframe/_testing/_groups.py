@@ -142,7 +142,7 @@ def hosmer_lemeshow(tally: Tally, grouping: Grouping, *, df: Df, asked: int | No
 
         return resampled(tally.only(where), statistic, seen[where], side="greater", drawing=drawing)
 
-    return found.settled(groups.doubtful(), redraw)
+    return found.settled(groups.doubtful(), redraw, floor=drawing.least("greater"))
 
 
 def quantile_groups(tally: Tally, count: int) -> Ints:

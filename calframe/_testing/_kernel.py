@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy as np
 from calframe._kernels import _special as special
 from calframe._kernels._skce import ALL_PAIRS, skce_with_error
 from calframe._kernels._vectors import Vectors
-from calframe._testing._draws import Counted, Drawing, lots
+from calframe._testing._draws import Drawing, Drawn, lots, staged
 from calframe._testing._found import Found
-from calframe._testing._multinomial import drawn_classes
+from calframe._testing._multinomial import drawn_classes, in_order
 from calframe._typing import Floats, Ints
 
 KernelLaw: TypeAlias = Literal["resampled", "asymptotic", "block", "distribution_free"]
@@ -61,26 +62,29 @@ def kernel(vectors: Vectors, *, law: KernelLaw, drawing: Drawing) -> Found:
 
 def _put(found: Found, segment: int, part: Vectors, value: float, *, law: KernelLaw, drawing: Drawing) -> None:
     found.decides[segment] = True
-    similar = _kernel_matrix(part.scores)
-    if law == "resampled":
-        counted = Counted.of(np.array([value]), drawing)
-        ends = np.cumsum(part.scores, axis=1)
-        for lot in lots(part.scores.size, drawing.n_resamples, most=_LOT):
-            drawn = np.stack([_residuals(part, drawn_classes(ends, drawing.rng)) for _ in range(lot)], axis=1)
-            counted.add(slice(None), _mean_of_pairs(similar, drawn)[:, None])
-        pvalue, se = counted.pvalues("greater")
-        found.pvalue[segment], found.pvalue_se[segment], found.law[segment] = pvalue[0], se[0], "resampled"
-        found.least[segment] = pvalue[0]
-    elif law == "asymptotic":
-        residual = _residuals(part, part.label)
-        found.pvalue[segment] = found.least[segment] = _bootstrapped(similar * (residual @ residual.T), drawing)
-        found.law[segment] = "asymptotic"
+    part = in_order(part) if law != "block" else part
+    similar, residual = _kernel_matrix(part.scores), _residuals(part, part.label)
+    if law in ("resampled", "asymptotic"):
+        h = similar * (residual @ residual.T)
+        seen = value if law == "resampled" else _off_degenerate(h)
+        draws = partial(_drawn, part, similar) if law == "resampled" else partial(_bootstrapped, h)
+        pvalue, error = staged(np.array([seen]), lambda _, how: draws(how), side="greater", drawing=drawing)
+        found.pvalue[segment], found.pvalue_se[segment], found.law[segment] = pvalue[0], error[0], law
+        found.least[segment], found.floor[segment] = pvalue[0], drawing.least("greater")
     else:
         pairs = _pairs(part, similar)
         z = pairs.mean() / (pairs.std(ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 and pairs.std() > 0 else np.nan
         found.statistic[segment] = pairs.mean()
         found.pvalue[segment] = found.least[segment] = float(special.ndtr(-z))
         found.law[segment] = "normal"
+
+
+def _drawn(part: Vectors, similar: Floats, drawing: Drawing) -> Drawn:
+    """Give the mean over pairs under classes drawn from the scores."""
+    ends = np.cumsum(part.scores, axis=1)
+    for lot in lots(part.scores.size, drawing.n_resamples, most=_LOT):
+        drawn = np.stack([_residuals(part, drawn_classes(ends, drawing.rng)) for _ in range(lot)], axis=1)
+        yield slice(None), _mean_of_pairs(similar, drawn)[:, None]
 
 
 def _residuals(part: Vectors, label: Ints) -> Floats:
@@ -109,18 +113,20 @@ def _mean_of_pairs(similar: Floats, residuals: Floats) -> Floats:
     return np.asarray(total / (rows * (rows - 1.0)))
 
 
-def _bootstrapped(h: Floats, drawing: Drawing) -> float:
-    """Return the p-value of ``n / (n - 1) U - V`` by a bootstrap of its degenerate limit."""
-    rows = len(h)
-    whole, diagonal = h.sum(), h.diagonal()
-    unbiased = (whole - diagonal.sum()) / (rows * (rows - 1.0))
-    seen = rows / (rows - 1.0) * unbiased - whole / rows**2
-    side, above = h.sum(axis=1), 0
+def _off_degenerate(h: Floats) -> float:
+    """Return ``n / (n - 1) U - V``."""
+    rows, whole = len(h), h.sum()
+    unbiased = (whole - h.diagonal().sum()) / (rows * (rows - 1.0))
+    return float(rows / (rows - 1.0) * unbiased - whole / rows**2)
+
+
+def _bootstrapped(h: Floats, drawing: Drawing) -> Drawn:
+    """Give the same by a bootstrap of its degenerate limit."""
+    rows, side, diagonal = len(h), h.sum(axis=1), h.diagonal()
     for lot in lots(rows, drawing.n_resamples, most=_LOT):
         counts = drawing.rng.multinomial(rows, np.full(rows, 1.0 / rows), size=lot).astype(np.float64)
         pairs = np.einsum("di,di->d", counts @ h, counts) - counts @ diagonal
-        above += int(((rows / (rows - 1.0) * pairs - 2.0 * (counts @ side)) / rows**2 >= seen).sum())
-    return (1.0 + above) / (1.0 + drawing.n_resamples)
+        yield slice(None), ((rows / (rows - 1.0) * pairs - 2.0 * (counts @ side)) / rows**2)[:, None]
 
 
 def _pairs(part: Vectors, similar: Floats) -> Floats:

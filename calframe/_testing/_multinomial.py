@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from calframe._kernels import _special as special
 from calframe._kernels._vectors import Vectors
-from calframe._testing._draws import Counted, Drawing
+from calframe._testing._draws import Drawing, Drawn, staged
 from calframe._testing._found import Found
 from calframe._testing._groups import ONE_GROUP, SMALL_COUNTS, Df
 from calframe._typing import Bools, Floats, Ints
@@ -38,6 +40,7 @@ def multinomial_hosmer_lemeshow(vectors: Vectors, *, count: int, df: Df, drawing
     Fagerland, M. W., Hosmer, D. W. and Bofin, A. M. (2008). Multinomial goodness-of-fit tests for logistic regression
     models. Statistics in Medicine 27, 4238-4253. https://doi.org/10.1002/sim.3202
     """
+    vectors = in_order(vectors)
     group = _groups(vectors, count)
     counts = vectors.total(_first_of(vectors, group)).astype(np.int64)
     seen, least, low = _compared(vectors, group, vectors.label)
@@ -54,14 +57,27 @@ def multinomial_hosmer_lemeshow(vectors: Vectors, *, count: int, df: Df, drawing
         return found
 
     def redraw(where: Bools) -> tuple[Floats, Floats]:
-        part = vectors.only(where)
-        own, ends = _groups(part, count), np.cumsum(part.scores, axis=1)
-        counted = Counted.of(seen[where], drawing)
-        for _ in range(drawing.n_resamples):
-            counted.add(slice(None), _compared(part, own, drawn_classes(ends, drawing.rng))[0][None, :])
-        return counted.pvalues("greater")
+        asked = vectors.only(where)
 
-    return found.settled(small, redraw)
+        def draws(some: Bools, how: Drawing) -> Drawn:
+            part = asked.only(some)
+            own, ends = _groups(part, count), np.cumsum(part.scores, axis=1)
+            for _ in range(how.n_resamples):
+                yield slice(None), _compared(part, own, drawn_classes(ends, how.rng))[0][None, :]
+
+        return staged(seen[where], draws, side="greater", drawing=drawing)
+
+    return found.settled(small, redraw, floor=drawing.least("greater"))
+
+
+def in_order(vectors: Vectors) -> Vectors:
+    """Return the rows of each segment in the order of their scores: draws must not depend on that of the table."""
+    order = np.lexsort((vectors.label, vectors.weight, *vectors.scores.T, vectors.segment))
+    return replace(
+        vectors,
+        scores=np.asfortranarray(vectors.scores[order]),
+        **{name: getattr(vectors, name)[order] for name in ("label", "weight", "squared")},
+    )
 
 
 def drawn_classes(ends: Floats, rng: np.random.Generator) -> Ints:

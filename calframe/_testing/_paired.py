@@ -45,15 +45,21 @@ class Units:
 
     @classmethod
     def of_rows(cls, segment: Ints, weight: Floats, *, cluster: Ints | None = None, counts_rows: bool = False) -> Self:
-        """Find the units of rows in segment order; rows of one cluster in one segment are one unit."""
+        """Find the units of rows in segment order; rows of one cluster in one segment are one unit.
+
+        Units stand in the order of their first rows.
+        """
         segments = int(segment.max(initial=-1)) + 1
         if cluster is None:
             of_row, of_unit = np.arange(len(segment)), segment
             copies = weight if counts_rows else np.ones(len(segment))
         else:
             clusters = int(cluster.max(initial=0)) + 1
-            found, of_row = np.unique(segment * clusters + cluster, return_inverse=True)
-            of_unit, copies = found // clusters, np.ones(len(found))
+            key = segment * clusters + cluster
+            found, first, number = np.unique(key, return_index=True, return_inverse=True)
+            place = np.argsort(first)
+            of_row = np.argsort(place)[number]
+            of_unit, copies = found[place] // clusters, np.ones(len(found))
         starts = starts_of(np.bincount(of_unit, minlength=segments))
         return cls(segment=segment, weight=weight, of_row=of_row, starts=starts, copies=copies)
 
@@ -240,7 +246,7 @@ def exchanged(units: Units, resamples: int, rng: np.random.Generator, *, wide: i
     for count in chunks(resamples, max(wide, len(units.copies))):
         shape = (count, len(units.copies))
         if single:
-            yield rng.integers(0, 2, shape, dtype=np.int8).astype(np.float64)
+            yield rng.integers(0, 2, shape, dtype=np.int8).astype(np.float64, order="F")  # it is read by columns
         else:
             yield rng.binomial(units.copies.astype(np.int64), 0.5, shape) / units.copies
 
@@ -258,7 +264,7 @@ def resampled(units: Units, resamples: int, rng: np.random.Generator, *, wide: i
         if single:
             drawn = first + (rng.random((count, many)) * sizes).astype(np.int64)
             places = drawn + many * np.arange(count)[:, None]
-            yield np.bincount(places.ravel(), minlength=count * many).reshape(count, many).astype(np.float64)
+            yield np.bincount(places.ravel(), minlength=count * many).reshape(count, many).astype(np.float64, order="F")
         else:
             times = rng.poisson(units.copies, (count, many)) / units.copies
             none = np.repeat(np.add.reduceat(times, units.starts, axis=1) == 0.0, units.sizes, axis=1)

@@ -18,7 +18,7 @@ from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
 from calframe._testing._curvature import chances, curve_test, line_test
 from calframe._testing._draws import Drawing
-from calframe._testing._found import adjusted_surely
+from calframe._testing._found import adjusted_surely, reach
 from calframe._testing._rates import Sums, rate_pvalue
 from calframe._typing import Bools, Floats
 
@@ -107,14 +107,19 @@ def measured(tally: Tally, rules: Rules, drawing: Drawing, *, narrow: bool = Fal
 
 
 def adjust(values: Values, rules: Rules) -> Values:
-    """Return adjusted p-values of all tests that decide, over all tests and segments together."""
+    """Return adjusted p-values of all tests, over all segments together, and where no draw could make one reject."""
     few = ~enough(values, rules)
     plain, sure = (
         np.where(np.tile(few, len(TESTS)), np.nan, np.concatenate([values[f"{kind}_{name}"] for name in TESTS]))
         for kind in ("pvalue", "least")
     )
     found = adjusted_surely(plain, sure, rules.correction, rules.alpha)
-    return {f"pvalue_{name}_adjusted": part for name, part in zip(TESTS, found.reshape(len(TESTS), -1), strict=True)}
+    floor = np.concatenate([values[f"floor_{name}"] for name in TESTS])
+    never = (floor > 0.0) & (plain <= rules.alpha) & (reach(sure, floor, rules.correction) > rules.alpha)
+    parts = zip(TESTS, found.reshape(len(TESTS), -1), strict=True)
+    adjusted: Values = {f"pvalue_{name}_adjusted": part for name, part in parts}
+    lost = np.asarray(never.reshape(len(TESTS), -1).any(axis=0), dtype=np.float64)
+    return adjusted | {"beyond_reach": lost}
 
 
 def enough(values: Mapping[str, Floats], rules: Rules) -> Bools:
@@ -138,7 +143,8 @@ def _conditions(v: Mapping[str, Floats], rules: Rules) -> list[tuple[Pattern, Bo
     line, curve, certain = (v[f"pvalue_{name}_adjusted"] <= rules.alpha for name in TESTS)
     gap_sure = level_off(v)
     small = within(v, rules) & (v["over_gap"] < rules.tolerance) & (v["under_gap"] > -rules.tolerance)
-    both = (v["over_gap"] >= rules.tolerance) & (v["under_gap"] <= -rules.tolerance)
+    much = (v["over_gap"] >= rules.tolerance) & (v["over_gap_low"] > 0.0)
+    little = (v["under_gap"] <= -rules.tolerance) & (v["under_gap_high"] < 0.0)
     bent = curve & (v["beyond_line"] >= rules.tolerance)
     tilted = line & sloped(v) & ((v["line_crosses"] > 0.0) | ~gap_sure)
     shifted = line | bent | certain
@@ -146,9 +152,9 @@ def _conditions(v: Mapping[str, Floats], rules: Rules) -> list[tuple[Pattern, Bo
         ("not decided", ~enough(v, rules)),
         ("extreme", extreme(v, rules)),
         ("collapse", collapsed(v, rules)),
-        ("none found", ~(line | curve | certain)),
+        ("none found", ~(line | curve | certain) & (v["beyond_reach"] == 0.0)),
         ("within tolerance", small),
-        ("crossing", bent & (both | ~gap_sure)),
+        ("crossing", bent & much & little),
         ("over-confident", tilted & (v["slope_side"] < 0.0)),
         ("under-confident", tilted & (v["slope_side"] > 0.0)),
         ("says too much", shifted & (v["gap_low"] > 0.0)),
@@ -254,7 +260,7 @@ def _line(tally: Tally, rules: Rules, drawing: Drawing, level: float) -> Values:
         ("line", line_test(tally, drawing, floor=rules.floor)),
         ("curve", curve_test(tally, fit, drawing, floor=rules.floor)),
     ):
-        values |= {f"pvalue_{name}": found.pvalue, f"least_{name}": found.least}
+        values |= {f"pvalue_{name}": found.pvalue, f"least_{name}": found.least, f"floor_{name}": found.floor}
     return values | {"beyond_line": _beyond(tally, chances(tally, fit, floor=rules.floor))}
 
 
@@ -359,4 +365,5 @@ def _extremes(tally: Tally, rules: Rules, level: float, *, narrow: bool) -> Valu
         "extreme_error_high": ends_of[1],
         "pvalue_extreme": pvalue,
         "least_extreme": pvalue,
+        "floor_extreme": np.zeros(len(tally)),
     }

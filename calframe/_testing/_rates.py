@@ -68,6 +68,11 @@ class Sums(NamedTuple):
         """The effective number of rows, ``(sum w)^2 / sum w^2``."""
         return effective_rows(self.weight, self.squared)
 
+    @property
+    def outweighed(self) -> Bools:
+        """Whether weights differ and are worth so few rows that one may outweigh the rest."""
+        return (self.rows < LEAST_ROWS) & (self.rows < self.n * (1.0 - _ROUNDING))
+
     def at(self, index: Ints) -> Sums:
         """Return the sums of some samples."""
         return Sums(*(values[index] for values in self))
@@ -100,12 +105,11 @@ def rate_pvalue(sums: Sums) -> Floats:
     >>> float(rate_pvalue(Sums.of_tally(Tally.of_counts(*rows)))[0]) == 2 / 2**10
     True
     """
-    outweighed = (sums.rows < LEAST_ROWS) & (sums.rows < sums.n * (1.0 - _ROUNDING))
-    return np.where(outweighed, np.nan, _tails(sums, sums.score, np.ones_like(sums.weight)))
+    return np.where(sums.outweighed, np.nan, _tails(sums, sums.score, np.ones_like(sums.weight)))
 
 
-def change_pvalue(current: Tally, reference: Tally, of: Ints) -> tuple[Floats, Bools]:
-    """Return the two-sided p-value of each sample's gap against that of its reference, and where it may be told.
+def change_pvalue(one: Sums, other: Sums) -> tuple[Floats, Bools]:
+    """Return the two-sided p-value of each sample's gap against that of another one, and where it may be told.
 
     If gaps are the same, the positives of the sample whose gap is known less well are those of its scores lowered by
     the gap of the other one. Variances are those of scores lowered by the gap of both together, and the error of the
@@ -113,10 +117,8 @@ def change_pvalue(current: Tally, reference: Tally, of: Ints) -> tuple[Floats, B
 
     Parameters
     ----------
-    current, reference : Tally
-        Samples and references.
-    of : ndarray of int64
-        The reference of each sample.
+    one, other : Sums
+        The samples, pair by pair.
 
     Returns
     -------
@@ -125,9 +127,8 @@ def change_pvalue(current: Tally, reference: Tally, of: Ints) -> tuple[Floats, B
     enough : ndarray of bool
         Whether both samples have `LEAST_EVENTS` expected positives and negatives.
     """
-    one, other = Sums.of_tally(current), Sums.of_tally(reference).at(of)
-    common = (one.rows * one.gap + other.rows * other.gap) / (one.rows + other.rows)
-    enough = np.ones(len(of), dtype=np.bool_)
+    common = ratio(one.rows * one.gap + other.rows * other.gap, one.rows + other.rows)
+    enough = np.ones(len(common), dtype=np.bool_)
     for each in (one, other):
         share = ratio(each.score, each.weight) - common
         enough &= each.rows * np.minimum(share, 1.0 - share) >= LEAST_EVENTS - _ROUNDING

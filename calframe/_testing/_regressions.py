@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from functools import partial
 
 import numpy as np
 
 from calframe._kernels import _special as special
 from calframe._kernels._logistic import Status, citl_fit, cox_fit, logit, negative_weight
 from calframe._kernels._tally import Tally
+from calframe._testing._clusters import Clustered, clustered_pvalues
 from calframe._testing._draws import Drawing, resampled
-from calframe._testing._found import Found
+from calframe._testing._found import DECIDES, Found
 from calframe._typing import Bools, Floats
-
-Statistic: TypeAlias = Callable[[Tally], Floats]
 
 _FEW_EVENTS = 40.0  # expected rows of the rarer class, below which the chi-square law is put to the test
 HYPOTHESES = {"joint": 2, "intercept": 1, "slope": 1}  # with their degrees of freedom
@@ -41,27 +39,37 @@ def cox(tally: Tally, drawing: Drawing, *, floor: float) -> dict[str, Found]:
     rare = np.minimum(expected, tally.total(tally.weight) - expected) < _FEW_EVENTS
     lone = (tally.total(tally.positive) <= 0) | (tally.total(tally.negative) <= 0)
     found = {}
-    for place, (name, df) in enumerate(HYPOTHESES.items()):
-        seen = ratios[place]
+    for seen, (name, df) in zip(ratios, HYPOTHESES.items(), strict=True):
         one = Found.of_law(seen, special.gammaincc(df / 2.0, seen / 2.0), "chi2", df=df)
         one = one.noted(lone & np.isnan(seen), ONE_CLASS).noted(~lone & np.isnan(seen), SEPARABLE)
-        found[name] = one.of_many(rows).settled(rare, _redraw(tally, place, seen, drawing, floor))
-    return found
+        found[name] = one.of_many(rows)
+    asked = rare & np.any([one.decides & (one.pvalue < DECIDES) for one in found.values()], axis=0)
+    if not asked.any():
+        return found
+    drawn = np.full((2, *ratios.shape), np.nan)
+    ratio = partial(likelihood_ratios, floor=floor)
+    drawn[:, :, asked] = resampled(tally.only(asked), ratio, ratios[:, asked], side="greater", drawing=drawing)
+    least = drawing.least("greater")
+    return {
+        name: one.settled(rare, partial(_of_both, pvalue, error), floor=least)
+        for (name, one), pvalue, error in zip(found.items(), *drawn, strict=True)
+    }
 
 
-def _redraw(
-    tally: Tally, place: int, seen: Floats, drawing: Drawing, floor: float
-) -> Callable[[Bools], tuple[Floats, Floats]]:
-    def redraw(where: Bools) -> tuple[Floats, Floats]:
-        return resampled(
-            tally.only(where),
-            lambda part: likelihood_ratios(part, floor)[place],
-            seen[where],
-            side="greater",
-            drawing=drawing,
-        )
+def _of_both(pvalue: Floats, error: Floats, where: Bools) -> tuple[Floats, Floats]:
+    return pvalue[where], error[where]
 
-    return redraw
+
+def clustered_cox(rows: Clustered, drawing: Drawing, *, floor: float) -> dict[str, Found]:
+    """Test the same by drawing labels cluster by cluster, one fit a draw for all three."""
+    ratio = partial(likelihood_ratios, floor=floor)
+    seen = ratio(rows.tally)
+    drawn = clustered_pvalues(rows, ratio, seen, side="greater", drawing=drawing)
+    least = drawing.least("greater")
+    return {
+        name: Found.of_draws(*one, floor=least)
+        for name, one in zip(HYPOTHESES, zip(seen, *drawn, strict=True), strict=True)
+    }
 
 
 def likelihood_ratios(tally: Tally, floor: float) -> Floats:

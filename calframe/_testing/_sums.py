@@ -18,7 +18,7 @@ from calframe._kernels._binned import segment_max
 from calframe._kernels._tally import Tally
 from calframe._testing._draws import Drawing, resampled
 from calframe._testing._exact import MOST_ROWS, count_pvalue
-from calframe._testing._found import Found, Redraw
+from calframe._testing._found import FEW_ROWS, Found, Redraw
 from calframe._typing import Bools, Floats
 
 Factor: TypeAlias = Callable[[Floats], Floats]
@@ -51,8 +51,8 @@ def spiegelhalter(tally: Tally, drawing: Drawing) -> Found:
 def gap(tally: Tally, drawing: Drawing) -> Found:
     """Test that the rate is the mean score: ``z = sum w (s - y) / sqrt(sum w^2 s (1 - s))``, above 0 says too much.
 
-    Where the normal law is doubtful and rows count once, the p-value is exact: twice the smaller tail of the number
-    of positives, a sum of independent Bernoulli draws.
+    Where the normal law is doubtful, or of fewer than 25 rows, and rows count once, the p-value is exact: twice the
+    smaller tail of the number of positives, a sum of independent Bernoulli draws.
 
     References
     ----------
@@ -60,16 +60,18 @@ def gap(tally: Tally, drawing: Drawing) -> Found:
     logistic regression model. Statistics in Medicine 16, 965-980.
     https://doi.org/10.1002/(SICI)1097-0258(19970515)16:9<965::AID-SIM509>3.0.CO;2-O
     """
-    found = _of_law(tally, gap_factor).of_many(tally.total(tally.rows))
-    doubtful = _doubtful(tally, gap_factor)
-    once = (tally.total(np.abs(tally.weight - tally.rows)) == 0.0) & (tally.total(tally.rows) <= MOST_ROWS)
+    found, rows, doubtful = _of_law(tally, gap_factor), tally.total(tally.rows), _doubtful(tally, gap_factor)
+    once = (tally.total(np.abs(tally.weight - tally.rows)) == 0.0) & (rows <= MOST_ROWS)
+    few = once & (rows < FEW_ROWS)
 
     def exact(where: Bools) -> tuple[Floats, Floats]:
         pvalue = count_pvalue(tally.only(where))
         return pvalue, np.full(len(pvalue), np.nan)
 
-    found = found.settled(doubtful & once, exact, law="exact")
-    return found.settled(doubtful & ~once, _redraw(tally, gap_factor, found, drawing))
+    found = found.settled(few, exact, floor=0.0, law="exact", below=np.inf)
+    found = found.of_many(np.where(few & np.isfinite(found.statistic), np.inf, rows))
+    found = found.settled(doubtful & once & ~few, exact, floor=0.0, law="exact")
+    return found.settled(doubtful & ~once, _redraw(tally, gap_factor, found, drawing), floor=drawing.least("two-sided"))
 
 
 def brier_factor(score: Floats) -> Floats:
@@ -91,7 +93,8 @@ def log_loss_factor(score: Floats) -> Floats:
 def of_sum(tally: Tally, factor: Factor, drawing: Drawing) -> Found:
     """Test a sum of labels less scores, each times a factor of its score, two-sided."""
     found = _of_law(tally, factor).of_many(tally.total(tally.rows))
-    return found.settled(_doubtful(tally, factor), _redraw(tally, factor, found, drawing))
+    redraw = _redraw(tally, factor, found, drawing)
+    return found.settled(_doubtful(tally, factor), redraw, floor=drawing.least("two-sided"))
 
 
 def _redraw(tally: Tally, factor: Factor, found: Found, drawing: Drawing) -> Redraw:

@@ -46,8 +46,9 @@ def _tested(
     def redraw(where: Bools) -> tuple[Floats, Floats]:
         return resampled(tally.only(where), ratio, seen[where], side="greater", drawing=drawing)
 
-    found = found.of_many(tally.total(tally.rows)).settled(_moved(tally), redraw)
-    return found.settled(_tied(tally), redraw, below=_BELOW)
+    floor = drawing.least("greater")
+    found = found.of_many(tally.total(tally.rows)).settled(_moved(tally), redraw, floor=floor)
+    return found.settled(_tied(tally), redraw, floor=floor, below=_BELOW)
 
 
 def range_ratio(tally: Tally) -> Floats:

@@ -1,4 +1,4 @@
-"""Ratios of the tests of `calframe.test` to drawing every label, and to measuring. Run it alone.
+"""Ratios of `calframe.test` and `calframe.audit` to drawing every label, and to measuring. Run it alone.
 
     python tests/benchmarks/inference.py [--rounds 7] [--rows 10000000]
 
@@ -8,6 +8,8 @@ round with their quartiles.
 - rows: the resampling test of the ECE with 1,000 resamples of 10 M rows in one segment, against drawing every label
   1,000 times, timed on 10 draws and scaled up; goal 300
 - segments: the same of 1 M rows in 1,000 segments, against 100 grouped calls of `calframe.metrics`; goal at most 1
+- audit: five segment columns at depth 2 of 1 M rows, without and with errors along the scores, against one grouped call
+  of `calframe.metrics`; goals at most 20 and 60
 - memory: the most that the latter test holds beyond its table (Linux only)
 """
 
@@ -33,6 +35,7 @@ from tests.benchmarks.measures import BINS, compare, peak, seconds, table
 
 RESAMPLES, TIMED = 1_000, 10
 FASTER, CALLS = 300, 100  # the goals
+VALUES = (3, 5, 8, 10, 4)  # of the segment columns of an audit
 
 
 def tested(frame: pl.DataFrame, by: str | None) -> object:
@@ -82,6 +85,21 @@ def segments(count: int, rounds: int) -> None:
     print(f"  memory beyond the table {held:.0f} MB; the table has {frame.estimated_size() / 2**20:.0f} MB")
 
 
+def audits(count: int, rounds: int) -> None:
+    frame, rng = table(count, 1), np.random.default_rng(2)
+    columns = {f"c{i}": pl.Series(rng.integers(0, k, count)).cast(pl.String) for i, k in enumerate(VALUES)}
+    frame = frame.with_columns(**columns)
+    for ecce, goal in ((False, 20), (True, 60)):
+        compare(
+            f"audit, {count:,} rows, {len(VALUES)} columns, {'with' if ecce else 'without'} ECCE, times a metrics call",
+            lambda ecce=ecce: calframe.audit(frame, label="y", score="p", by=list(columns), ecce=ecce),
+            lambda: calframe.metrics(frame, label="y", score="p", by="c3"),
+            max(rounds, 2),
+            turned=False,
+        )
+        print(f"  goal {goal} or less")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
@@ -89,6 +107,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows(arguments.rows, arguments.rounds)
     segments(arguments.rows // 10, arguments.rounds)
+    audits(arguments.rows // 10, arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,12 @@ def _with_hostile_names() -> str:
     return calframe.report(pl.DataFrame(columns), **roles).to_html()
 
 
+def _with_long_names() -> str:
+    columns = _table(40_000, segments=40)
+    long = [f"Department of Something Quite Long and Regional Affairs, Office no. {s[1:]}" for s in columns["segment"]]
+    return _made({**columns, "segment": long}, by="segment")
+
+
 def _rare() -> str:
     rng = np.random.default_rng(3)
     score = rng.beta(1.0, 400.0, 40_000)
@@ -107,7 +113,7 @@ REPORTS: dict[str, Callable[[], str]] = {
     "eight segments over time": lambda: _made(
         _table(16_000, segments=8) | {"day": _days(16_000)}, by="segment", time="day"
     ),
-    "forty segments": lambda: _made(_table(40_000, segments=40), by="segment"),
+    "forty long names": _with_long_names,
     "weights": lambda: _made(_table(6000, segments=3) | {"w": [0.5, 1.0, 2.5] * 2000}, by="segment", weight="w"),
     "tiny probabilities": _rare,
     "no segments": lambda: _made(_table(3000, segments=1)),

@@ -100,6 +100,18 @@ def test_print_shows_the_wide_drawing_and_only_open_tables(visit):
     assert page.locator("summary:visible, .bar:visible, .skip:visible, #tip:visible").count() == 0
 
 
+def test_whole_names_are_on_paper_only(visit, report):
+    page = visit().page
+    assert page.locator(".paper:visible").count() == 0
+    page.emulate_media(media="print")
+    names = page.locator(".paper li:visible").all_inner_texts()
+    if report.name == "forty long names":
+        assert len(names) == 36  # as many as the chart draws
+        assert "Department of Something Quite Long and Regional Affairs, Office no. 0" in names
+    if report.name == "eight segments over time":  # s0 to s7 are cut nowhere
+        assert names == []
+
+
 def test_lines_to_sign_are_on_paper_only(visit):
     page = visit().page
     assert not page.locator(".sign").is_visible()

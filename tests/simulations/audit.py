@@ -8,8 +8,9 @@ with an alarm at 5 % anywhere: "adjusted" after the search over all segments, "s
 unadjusted p-values, which is what peers report. Lines of kind "power" give the same where the true chances of one
 crossing are off by 0.7 in logit, up for low scores and down for high ones. Lines of kind "gap" give the share of
 calibrated tables in which some gap, or some gap to the rest, is called off at 5 % by its adjusted p-value, or some
-verdict is a lean or a clear gap. Each share has its Monte Carlo standard error. With ``--parts`` the lines of these
-parts replace those in the file, and the others stay as they are.
+verdict is a lean or a clear gap; those of kind "clusters" the same where rows are not independent. Each share has its
+Monte Carlo standard error. With ``--parts`` the lines of these parts replace those in the file, and the others stay as
+they are.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[2]))  # run as a script, from anywhere
 
 import numpy as np
+import polars as pl
 
+import calframe
 from calframe._auditing._gaps import Rules, Sums, compared, judged
 from calframe._kernels._binned import starts_of
 from calframe._testing._disparities import largest_gap_difference, smallest_ratio
@@ -142,13 +146,41 @@ def gap_alarms(segments: int, n: int, rate: float, *, tables: int, seed: int) ->
     reached = {"gap": 0, "gap to rest": 0, "verdict": 0}
     for _ in range(tables):
         label = rng.binomial(n, rate, segments).astype(np.float64)
-        sums = Sums(n=rows, weight=rows, squared=rows, label=label, score=rows * rate)
+        sums = Sums(n=rows, count=rows, weight=rows, squared=rows, label=label, score=rows * rate)
         found, other = judged(sums, RULES), compared(sums, sums.whole(rows > 0).without(sums), RULES)
         for measure, pvalue in (("gap", found.pvalue_adjusted), ("gap to rest", other.pvalue_adjusted)):
             reached[measure] += bool(np.nanmin(pvalue, initial=1.0) < RULES.alpha)
         reached["verdict"] += not set(found.verdict) <= {"within", "unsure", "few"}
     for measure, count in reached.items():
         yield _line("gap", measure, segments, n, f"rate {rate:g}", "", count / tables, tables)
+
+
+def clustered_table(
+    rng: np.random.Generator, *, segments: int, clusters: int, size: int, shared: float, rate: float
+) -> pl.DataFrame:
+    """Return right scores whose rows have the luck of their cluster with a chance; clusters reach over segments."""
+    place = np.arange(segments * clusters * size)
+    cluster = place // size % clusters
+    score = np.clip(rng.beta(2.0, 2.0 * (1.0 - rate) / rate, len(place)), 1e-4, 1.0)
+    luck = np.where(rng.random(len(place)) < shared, rng.random(clusters)[cluster], rng.random(len(place)))
+    return pl.DataFrame(
+        {"g": place // (size * clusters), "c": cluster, "p": score, "y": (luck < score).astype(np.int64)}
+    )
+
+
+def clustered_alarms(*, tables: int, seed: int) -> Iterator[Line]:
+    """Give the share of right tables with a lean or a clear gap where clusters share their luck."""
+    for rate, (clusters, size), shared in product((0.5, 0.1), ((20, 20), (50, 20), (200, 5)), (0.0, 0.3, 1.0)):
+        rng, reached = np.random.default_rng([seed, clusters, int(rate * 10), int(shared * 10)]), [0, 0, 0]
+        for _ in range(tables):
+            data = clustered_table(rng, segments=8, clusters=clusters, size=size, shared=shared, rate=rate)
+            found = calframe.audit(data, label="y", score="p", by="g", cluster="c", tolerance=0.001)
+            reached[0] += not set(found.table["verdict"]) <= {"within", "unsure", "few"}
+            reached[1] += bool((found.table["pvalue_to_rest_adjusted"].fill_null(1.0) < 0.05).any())
+            reached[2] += found.overall["verdict"] not in {"within", "unsure", "few"}
+        for measure, count in zip(("verdict", "gap to rest", "all rows"), reached, strict=True):
+            world = f"rate {rate:g}, {clusters} clusters"
+            yield _line("clusters", measure, 8, clusters * size, world, f"shared {shared:g}", count / tables, tables)
 
 
 def _cells(
@@ -237,6 +269,7 @@ def main() -> None:
     }
     parts |= {scores: partial(searches, scores, **draws) for scores in SCORES}
     parts["gaps"] = partial(gaps, **draws)
+    parts["clusters"] = partial(clustered_alarms, **draws)
     parts["others"] = partial(others, **draws)
     kept: dict[str, list[dict[str, str]]] = {name: [] for name in parts}
     if given.output.exists():

@@ -4,9 +4,10 @@
 
 Many periods of `n` rows are compared with references of 600 rows each. A line of the result has the kind of scores, the
 rows of a period, whether rows have weights, by how much the labels of the period are rarer than its scores say, and of
-three tests the share of p-values below 0.05 among those that are given, and the share that is given: the gap is 0, the
-gap is that of the reference, the scores have the law of those of the reference (with scores squared where labels are
-rarer). The reference has right scores. With ``--scores`` the lines of these kinds replace those in the file.
+three tests the share of p-values below 0.05 among those that are given, and the share that is given: the gap is 0 (by
+the variance that the scores say; `drift` prints the exact Binomial test, which is more cautious), the gap is that of
+the reference, the scores have the law of those of the reference (with scores squared where labels are rarer). The
+reference has right scores. With ``--scores`` the lines of these kinds replace those in the file.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def pvalues(
     current = drawn(rng, SCORES[scores](rng, runs * n), off, runs, weighted=weighted)
     reference = drawn(rng, SCORES[scores](rng, runs * REFERENCE), 0.0, runs, weighted=weighted)
     of = np.arange(runs)
-    change = change_pvalue(current, reference, of)[0]
+    change = change_pvalue(Sums.of_tally(current), Sums.of_tally(reference))[0]
     ks = np.full(runs, np.nan)
     if not weighted:
         moved = SCORES[scores](rng, runs * n)

@@ -1,0 +1,135 @@
+"""The course over time in one sentence: since when, or when, which way and by how much the scores were off.
+
+Every claim is one about judged periods: those with rows enough. One is clearly off if its widened interval lies beyond
+the tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from calframe._drifting._course import Since
+from calframe._typing import VerdictName
+from calframe._verdicts import CLEAR, LEANS
+from calframe._words._numbers import listed, plural, points
+from calframe._words._numbers import tolerance as zone
+
+Period = dict[str, Any]
+
+_WAYS: tuple[VerdictName, ...] = ("over", "under")
+_GONE: dict[VerdictName, frozenset[VerdictName]] = {
+    "over": frozenset({"within", "under"}),
+    "under": frozenset({"within", "over"}),
+}
+_ENDS: dict[str, str] = {
+    "over": "is clearly too high",
+    "under": "is clearly too low",
+    "leans_over": "leans over",
+    "leans_under": "leans under",
+    "within": "is within tolerance",
+    "unsure": "is undecided",
+}
+_MOST_RUNS = 2  # named one by one
+
+
+def headline(course: pl.DataFrame, since: Since | None, *, tolerance: float, model: str | None) -> str | None:
+    """Return the sentence about the course of a model, without a full stop; None where no period could be judged."""
+    if since is not None:
+        return since.sentence()
+    periods = judged(course)
+    if not periods:
+        return None
+    scores = "Scores" if model is None else f"Scores of {model!r}"
+    if not any(period["verdict"] in CLEAR for period in periods):
+        text = _none_off(periods, tolerance)
+        return text if model is None else f"{scores}: {text[:1].lower()}{text[1:]}"
+    last = periods[-1]["verdict"]
+    new = last in CLEAR and any(period["verdict"] != last for period in periods)
+    return f"{scores} {off_words(periods, _WAYS)}{'; since when is not clear' if new else ''}"
+
+
+def judged(course: pl.DataFrame) -> list[Period]:
+    """Return the periods with rows enough, in order of time."""
+    return course.filter(pl.col("verdict") != "few").to_dicts()
+
+
+def off_words(periods: Sequence[Period], ways: Sequence[VerdictName]) -> str:
+    """Say when judged periods were clearly off one way or either, how many, which the most, and how the latest is."""
+    said = [_off_one_way(periods, way) for way in ways if any(period["verdict"] == way for period in periods)]
+    last = periods[-1]
+    return (
+        f"ran clearly {' and '.join(said)}; the latest judged period, {last['label']}, {_ENDS[last['verdict']]} "
+        f"({points(last['gap'])})"
+    )
+
+
+def passing(course: pl.DataFrame, way: VerdictName) -> str | None:
+    """Say that a gap of the whole does not last to the end: the latest period that could be judged has none.
+
+    That is so if a judged period has a clear gap that way, and the latest judged one is within tolerance or clearly off
+    the other way. Such a gap comes and goes if a period before the last clear one had none either; otherwise it has
+    gone.
+    """
+    periods = judged(course)
+    off = [i for i, period in enumerate(periods) if period["verdict"] == way]
+    if not off or periods[-1]["verdict"] not in _GONE[way]:
+        return None
+    again = any(period["verdict"] in _GONE[way] for period in periods[: off[-1]])
+    return f"But the gap {'comes and goes' if again else 'has gone'}: scores {off_words(periods, (way,))}."
+
+
+def reference_words(reference: str, row: Period) -> str | None:
+    """Say that the reference is itself off; None where its interval holds a gap of 0, or it has too few rows."""
+    if row["gap"] is None or row["verdict"] == "few" or row["gap_low"] <= 0.0 <= row["gap_high"]:
+        return None
+    scores = "" if row["model"] is None else f"for {row['model']!r} "
+    how = "clearly off" if row["verdict"] in CLEAR else "off"
+    within = ", within tolerance" if row["verdict"] == "within" else ""
+    who = reference if reference.startswith("the ") else f"the reference, {reference},"
+    return f"{scores}{who} is itself {how} by {points(row['gap'])}{within}"
+
+
+def _none_off(periods: Sequence[Period], tolerance: float) -> str:
+    total = len(periods)
+    counts = {
+        "within tolerance": sum(period["verdict"] == "within" for period in periods),
+        "leaning": sum(period["verdict"] in LEANS for period in periods),
+        "undecided": sum(period["verdict"] == "unsure" for period in periods),
+    }
+    if counts["within tolerance"] == total:
+        which = "The one judged period is" if total == 1 else f"All {total:,} judged periods are"
+        return f"{which} within tolerance ({zone(tolerance)})"
+    said = listed([f"{number:,} {words}" for words, number in counts.items() if number])
+    return f"No judged period is clearly off: {said}"
+
+
+def _off_one_way(periods: Sequence[Period], way: VerdictName) -> str:
+    off = [period for period in periods if period["verdict"] == way]
+    most = max(off, key=lambda period: abs(period["gap"]))
+    size = f"{most['label']} the most with {points(most['gap'])}" if len(off) > 1 else points(most["gap"])
+    return (
+        f"too {'high' if way == 'over' else 'low'} {_when(_runs(periods, way))} "
+        f"({len(off):,} of {plural(len(periods), 'judged period')}, {size})"
+    )
+
+
+def _runs(periods: Sequence[Period], way: VerdictName) -> list[tuple[str, str]]:
+    """Return the first and the last period of each run of judged periods off one way."""
+    found: list[tuple[str, str]] = []
+    before = None
+    for period in periods:
+        if period["verdict"] == way:
+            first = found.pop()[0] if before == way else period["label"]
+            found.append((first, period["label"]))
+        before = period["verdict"]
+    return found
+
+
+def _when(runs: Sequence[tuple[str, str]]) -> str:
+    said = [f"in {first}" if first == last else f"from {first} to {last}" for first, last in runs]
+    if len(said) <= _MOST_RUNS:
+        return " and ".join(said)
+    return f"{len(said):,} times, first {said[0]} and last {said[-1]}"
