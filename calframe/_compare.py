@@ -207,8 +207,8 @@ def compare(
     alpha : float, default 0.05
         Where the adjusted p-value is above it, neither model is called better.
     n_resamples : int, default 1000
-        How often the models change places where no closed law fits; for small p-values as many times more as the number
-        of segments and metrics asks for: see the notes. Where even so no model could be called better, the note says
+        How often the models change places where no closed law fits; for small p-values as often as the number of
+        segments and metrics asks for: see the notes. Where even so no model could be called better, the note says
         so.
     rng : int, numpy.random.Generator or None, default 0
         Seed of the resamples; None for fresh entropy.

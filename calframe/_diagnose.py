@@ -209,7 +209,7 @@ def diagnose(
         How p-values are adjusted, over all tests of all segments and models.
     n_resamples : int, default 1000
         How often labels are drawn where the law of a test is doubtful; for small p-values as much more as the number of
-        tests asks for (as in `calframe.test`), of curvature up to 10,000 times more. If that is too few to find
+        tests asks for (as in `calframe.test`), of curvature up to 10,000 draws. If that is too few to find
         anything, the pattern is "not decided" and a note says so.
     rng : int, numpy.random.Generator or None, default 0
         Their seed; None for fresh entropy.

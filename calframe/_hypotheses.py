@@ -24,7 +24,7 @@ from calframe._typing import Ints, Json
 
 METHODS = ("resampling", "spiegelhalter", "hosmer_lemeshow", "ecce", "ks", "cox", "gap", "corp", "kernel")
 OF_CLASSES = ("resampling", "hosmer_lemeshow", "kernel")
-ALWAYS_DRAWN = ("resampling", "corp")  # they tell of their progress
+ALWAYS_DRAWN = ("resampling", "corp")  # every draw of which is told to `progress`
 COUNTS_ONLY = {
     "hosmer_lemeshow": "its law is that of counts of rows",
     "cox": "likelihood ratios are those of counts of rows",

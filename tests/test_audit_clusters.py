@@ -46,7 +46,8 @@ def test_copies_of_every_row_change_nothing(depth: int, weight: str | None) -> N
 
 
 def test_intervals_go_by_the_totals_of_clusters() -> None:
-    # The design effect summed row by row here, and Korn and Graubard's interval from the quantiles of Beta and t.
+    # The design effect summed row by row here, totals over what is left without a cluster as the jackknife has it, and
+    # Korn and Graubard's interval from the quantiles of Beta and t.
     data = drawn(seed=1)
     found = calframe.audit(data, **COLUMNS, depth=1).table
     compared = int((found["verdict"] != "few").sum())
@@ -56,9 +57,11 @@ def test_intervals_go_by_the_totals_of_clusters() -> None:
         here = data.filter(pl.col(column).fill_null("(missing)") == value)
         y, p = here["y"].to_numpy(), here["p"].to_numpy()
         left = y - p + (p.mean() - y.mean())
-        totals = [left[(here["c"] == name).to_numpy()].sum() for name in here["c"].unique()]
+        of = [(here["c"] == name).to_numpy() for name in here["c"].unique()]
+        totals = [left[rows].sum() / (1 - rows.mean()) for rows in of]
+        number = 1 / sum(rows.mean() ** 2 for rows in of)
         effect = max(1.0, sum(total**2 for total in totals) / sum(left**2))
-        ratio = stats.t.ppf(1 - tail, len(totals) - 1) / stats.norm.ppf(1 - tail)
+        ratio = stats.t.ppf(1 - tail, number - 1) / stats.norm.ppf(1 - tail)
         n = len(y) / (effect * ratio**2)
         k, level = n * y.mean(), 0.95 ** (1 / compared)
         low, high = stats.beta.ppf((1 - level) / 2, k, n - k + 1), stats.beta.ppf((1 + level) / 2, k + 1, n - k)
@@ -73,6 +76,23 @@ def test_rows_without_a_cluster_are_clusters_of_their_own(make: Maker) -> None:
     )
     for name in ("segment", "simultaneous_low", "pvalue_to_rest", "verdict"):
         assert [row[name] for row in found] == approx([row[name] for row in expected], rel=1e-9), name
+
+
+def test_one_large_cluster_is_one() -> None:
+    # three quarters of all rows share one luck with a chance of 0.2: nobody knows how large it was
+    rng, pvalues = np.random.default_rng(2), []
+    for _ in range(10):
+        score, own = np.full(4000, 0.5), rng.random(4000)
+        luck = np.where((np.arange(4000) < 3000) & (rng.random(4000) < 0.2), rng.random(), own)
+        rows = pl.DataFrame({"y": (luck < score).astype(np.int64), "p": score}).with_columns(
+            c=pl.when(pl.int_range(4000) < 3000).then(pl.lit("large")), g=pl.int_range(4000) % 2
+        )
+        found = calframe.audit(rows, label="y", score="p", by="g", cluster="c")
+        assert set(found.table["verdict"]) == {"few"}
+        assert found.overall["verdict"] == "few"
+        apart = rows.with_columns(g=pl.int_range(4000) >= 3000)
+        pvalues += calframe.audit(apart, label="y", score="p", by="g", cluster="c").table["pvalue_to_rest"].to_list()
+    assert set(pvalues) == {None}  # what is compared is one cluster, or is compared with one
 
 
 def test_few_clusters_judge_nothing() -> None:

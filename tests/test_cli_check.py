@@ -276,7 +276,7 @@ def test_what_is_missing_is_not_what_is_called_missing(capsys: pytest.CaptureFix
         (["--max-drift", "0.03", "--time", "t"], "no column 't' for"),
         (["--max-drift", "0.03", "--time", "day", "--reference", "rolling"], "compares with a fixed reference"),
         (["--max-drift", "0.03", "--time", "day", "--reference", "May 2030"], "--reference"),
-        (["--max-drift", "0.03", "--time", "day", "--reference", "2024-01-01"], "no period comes after the reference"),
+        (["--max-drift", "0.03", "--time", "day", "--reference", "2024-01-01"], "no period lies outside the reference"),
         (["--max", "brier"], "'brier' has no number behind the sign; write METRIC=VALUE"),
         (["--max", "brier=nan"], "'brier=nan' has no number behind the sign"),
         (["--max", "brie=0.2"], "'brie' is no metric with an interval; write METRIC=VALUE, such as brier=0.2. Did you"),

@@ -145,7 +145,12 @@ def check_crooked(text: str, numbers: dict[str, Any]) -> str:
 
 def is_curve_off(numbers: dict[str, Any]) -> bool:
     row = numbers["overall"]
-    return row["ece_pvalue"] <= 0.001 and row["ece"] - row["ece_expected"] > numbers["tolerance"]
+    return row["ece_pvalue"] <= 0.001 and is_far_off(row, numbers)
+
+
+def is_far_off(row: Row, numbers: dict[str, Any]) -> bool:
+    """Tell whether the ECE is more than chance, and a shift of all scores, make it."""
+    return row["ece"] - max(row["ece_expected"], abs(row["gap"])) > numbers["tolerance"]
 
 
 def crooked_rows(numbers: dict[str, Any]) -> list[Row]:
@@ -155,7 +160,7 @@ def crooked_rows(numbers: dict[str, Any]) -> list[Row]:
         for row, kind in zip(numbers["segments"], verdicts(numbers), strict=True)
         if kind not in {"over", "under", "few"}
         and row["ecce_pvalue_adjusted"] < numbers["alpha"]
-        and row["ece"] - row["ece_expected"] > numbers["tolerance"]
+        and is_far_off(row, numbers)
     ]
 
 

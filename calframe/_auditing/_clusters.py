@@ -1,8 +1,9 @@
 """Rows that are not independent: how much wider the gap of a segment scatters where clusters share their luck.
 
-The variance of a gap is the sum of squares of the totals of clusters (Liang and Zeger, 1986); what it is more than that
-of independent rows, the design effect, divides the effective rows (Korn and Graubard, 1998). With few clusters the
-variance itself is uncertain, which the quantile of Student's t in the place of the normal one allows for.
+The variance of a gap is the sum of squares of the totals of clusters (Liang and Zeger, 1986), each made up for what it
+takes off the mean that it is compared with. What it is more than that of independent rows, the design effect, divides
+the effective rows (Korn and Graubard, 1998). With few clusters the variance itself is uncertain, which the quantile of
+Student's t in the place of the normal one allows for; clusters of unequal size count as Kish's effective number.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from calframe._kernels import _special as special
 from calframe._registry import Row
 from calframe._typing import Bools, Floats, Ints
 
-_TINY = 1e-300
+_TINY = 1e-300  # a quotient of nothing and nothing is 0
+_LEAST_LEFT = 1e-9  # of the whole without the only cluster
 
 CLUSTER_TERMS = ("w2_square", "w2_residual")
 
@@ -32,74 +34,59 @@ def squared_residual(row: Row) -> nw.Expr:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Form:
-    """Quadratic forms in ``(1, g)``, one a segment: what residuals ``y - s + g`` add up to, squared.
-
-    Attributes
-    ----------
-    square, mixed, weight : ndarray
-        Coefficients of 1, of 2 g and of g^2.
-    """
-
-    square: Floats
-    mixed: Floats
-    weight: Floats
-
-    def at(self, gap: Floats) -> Floats:
-        """Return the form at a gap."""
-        found: Floats = self.square + 2.0 * self.mixed * gap + self.weight * gap**2
-        return found
-
-    def plus(self, form: Form) -> Self:
-        """Return the sum of two forms."""
-        return type(self)(
-            square=self.square + form.square, mixed=self.mixed + form.mixed, weight=self.weight + form.weight
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Clusters:
-    """What the clusters of segments add up to.
+class Scatter:
+    """How the clusters of segments scatter.
 
     Attributes
     ----------
     count : ndarray
-        Clusters of each segment; a row without one counts as one.
-    rows : Form
-        Squares of single rows.
-    own : Form
-        Squares of the totals of clusters within each segment.
+        Kish's effective number of clusters, ``(sum w)^2 / sum w_c^2``; a row without a cluster is one.
+    effect : ndarray
+        Variance of the gap by the totals of clusters over that by single rows, at least 1.
     """
 
     count: Floats
-    rows: Form
-    own: Form
+    effect: Floats
 
     @classmethod
-    def of(cls, finest: Finest, crossings: Crossings) -> Clusters:
-        """Add up the clusters of every segment."""
-        parts = [_family(finest, segment) for segment in crossings.segment]
+    def of(cls, weight: Floats, squares: Floats, clustered: Floats, single: Floats) -> Self:
+        """Return it from sums of w, of squared weights of clusters, and of squares of totals and of rows."""
         return cls(
-            count=np.concatenate([part.count for part in parts]),
-            rows=_joined([part.rows for part in parts]),
-            own=_joined([part.own for part in parts]),
+            count=weight**2 / np.maximum(squares, _TINY),
+            effect=np.maximum(clustered / np.maximum(single, _TINY), 1.0),
         )
 
-    @classmethod
-    def whole(cls, finest: Finest, kept: Bools) -> Clusters:
-        """Add up the clusters of some crossings as one segment."""
-        return _family(finest, np.where(kept, 0, -1))
-
-    def effect(self, gap: Floats, tail: float) -> Floats:
-        """Return by what the effective rows are divided: the design effect, and what few clusters leave uncertain."""
-        g = np.nan_to_num(gap)
-        effect = np.maximum(self.own.at(g) / np.maximum(self.rows.at(g), _TINY), 1.0)
-        return effect * few_clusters(self.count, tail)
+    def fewer(self, sums: Sums, tail: float) -> Sums:
+        """Return sums with the effective rows that are left, for intervals with so much in each tail."""
+        return sums.clustered(self.count, self.effect * few_clusters(self.count, tail))
 
 
-def clustered(sums: Sums, clusters: Clusters, tail: float) -> Sums:
-    """Return sums of rows that are not independent."""
-    return sums.clustered(clusters.count, clusters.effect(sums.gap, tail))
+def scatter(finest: Finest, crossings: Crossings, gap: Floats, group: Bools, others: Floats) -> tuple[Scatter, Scatter]:
+    """Return how the clusters of segments scatter about their gaps, and those of the rows they are compared with.
+
+    Parameters
+    ----------
+    finest : Finest
+        The sums of all crossings and clusters.
+    crossings : Crossings
+        The segments.
+    gap, others : ndarray of shape (n_segments,)
+        Their gaps, and those of the rows of the group that are not their own.
+    group : ndarray of bool, shape (n_crossings,)
+        The crossings of the group.
+    """
+    ends, cells = [*crossings.starts[1:], len(crossings)], _Cells.of(finest)
+    own, other = [], []
+    for segment, first, last in zip(crossings.segment, crossings.starts, ends, strict=True):
+        pairs = _Pairs.of(cells, segment, int(first), int(last))
+        own.append(pairs.own(gap[first:last]))
+        other.append(pairs.other(others[first:last], group))
+    return _joined(own), _joined(other)
+
+
+def whole_scatter(finest: Finest, gap: Floats) -> Scatter:
+    """Return how the clusters of all rows scatter."""
+    return _Pairs.of(_Cells.of(finest), np.where(finest.once, 0, -1), 0, 1).own(gap)
 
 
 def few_clusters(count: Floats, tail: float) -> Floats:
@@ -110,41 +97,134 @@ def few_clusters(count: Floats, tail: float) -> Floats:
     >>> few_clusters(np.array([1.0, 11.0, 1e6]), 0.025).round(3)
     array([  inf, 1.292, 1.   ])
     """
-    many = np.maximum(count - 1.0, 1.0)
-    ratio = special.stdtrit(many, 1.0 - tail) / special.ndtri(1.0 - tail)
-    return np.where(count > 1.0, ratio**2, np.inf)
+    several = count > 1.0
+    freedom = np.where(several, np.maximum(count - 1.0, 0.1), 1.0)
+    ratio = special.stdtrit(freedom, 1.0 - tail) / special.ndtri(1.0 - tail)
+    return np.where(several, ratio**2, np.inf)
 
 
-def _joined(forms: list[Form]) -> Form:
-    return Form(
-        square=np.concatenate([form.square for form in forms]),
-        mixed=np.concatenate([form.mixed for form in forms]),
-        weight=np.concatenate([form.weight for form in forms]),
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cells:
+    """Sums of each crossing and cluster: of w, w (y - s), and w^2 times 1, y - s and its square."""
+
+    cluster: Ints
+    weight: Floats
+    residual: Floats
+    squares: tuple[Floats, Floats, Floats]
+
+    @classmethod
+    def of(cls, finest: Finest) -> Self:
+        total = finest.cells.total
+        return cls(
+            cluster=finest.cluster,
+            weight=total("w"),
+            residual=total("wy") - total("wp"),
+            squares=(total("w2"), total("w2_residual"), total("w2_square")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pairs:
+    """The clusters of segments that share no row: a pair is a segment and a cluster in it."""
+
+    cells: _Cells
+    inside: Ints
+    place: Ints
+    size: int
+    known: Bools
+    of_cell: Ints
+    where: Ints
+    cluster: Ints
+
+    @classmethod
+    def of(cls, cells: _Cells, segment: Ints, first: int, last: int) -> Self:
+        inside = np.flatnonzero(segment >= 0)
+        place, known = segment[inside] - first, cells.cluster[inside] >= 0
+        width = int(cells.cluster.max(initial=0)) + 1
+        codes, of_cell = np.unique(place[known] * width + cells.cluster[inside][known], return_inverse=True)
+        return cls(
+            cells=cells,
+            inside=inside,
+            place=place,
+            size=last - first,
+            known=known,
+            of_cell=of_cell,
+            where=codes // width,
+            cluster=codes % width,
+        )
+
+    def own(self, gap: Floats) -> Scatter:
+        """Return the scatter of the segments; a cluster takes its share of the whole off its own total."""
+        g, weight, whole = np.nan_to_num(gap), self._paired(self.cells.weight), self._summed(self.cells.weight)
+        total = (self._paired(self.cells.residual) + g[self.where] * weight) / _less(weight, whole[self.where])
+        alone = self.cells.cluster < 0
+        squared, lone = self._summed(self.cells.squares[0] * alone), self._summed(self.cells.weight * alone)
+        typical = squared / np.maximum(lone, _TINY)  # weight of a row without a cluster
+        return Scatter.of(
+            whole,
+            self._over(weight**2) + squared,
+            self._over(total**2) + self._squares(g, alone) / _less(typical, whole) ** 2,
+            self._squares(g),
+        )
+
+    def other(self, gap: Floats, group: Bools) -> Scatter:
+        """Return the scatter of the rows of a group that are not the segments' own.
+
+        What a cluster takes off its own total is at most what one of the effective number of equal ones would, to the
+        square root: that bound stands in for the shares.
+        """
+        h, cells = np.nan_to_num(gap), self.cells
+        there = group & (cells.cluster >= 0)
+        weight, residual = (_added(cells.cluster[there], values[there]) for values in (cells.weight, cells.residual))
+        most = int(cells.cluster.max(initial=0)) + 1
+        weight, residual = (np.pad(values, (0, most - len(values))) for values in (weight, residual))
+        mine, luck = self._paired(cells.weight * group), self._paired(cells.residual * group)
+        w, r, at = weight[self.cluster], residual[self.cluster], h[self.where]
+        squares = (weight**2).sum() + self._over((w - mine) ** 2 - w**2)
+        totals = (residual**2).sum() + 2.0 * h * (residual * weight).sum() + h**2 * (weight**2).sum()
+        totals = totals + self._over((r - luck + at * (w - mine)) ** 2 - (r + at * w) ** 2)
+        alone, rows = (self._left(h, group, kept) for kept in (cells.cluster < 0, np.ones(len(group), dtype=np.bool_)))
+        lone = cells.squares[0] * (group & (cells.cluster < 0))
+        found = Scatter.of(
+            cells.weight[group].sum() - self._summed(cells.weight * group),
+            squares + lone.sum() - self._summed(lone),
+            totals + alone,
+            rows,
+        )
+        bound = np.maximum(1.0 - np.sqrt(1.0 / np.maximum(found.count, 1.0)), _LEAST_LEFT)
+        return Scatter(count=found.count, effect=np.maximum(found.effect / bound**2, 1.0))
+
+    def _paired(self, values: Floats) -> Floats:
+        return _added(self.of_cell, values[self.inside][self.known], len(self.where))
+
+    def _summed(self, values: Floats) -> Floats:
+        return _added(self.place, values[self.inside], self.size)
+
+    def _over(self, values: Floats) -> Floats:
+        return _added(self.where, values, self.size)
+
+    def _squares(self, gap: Floats, kept: Bools | None = None) -> Floats:
+        """Return the sum of squares ``w^2 (y - s + gap)^2`` over the rows of each segment, or some of them."""
+        one, first, second = (self._summed(part if kept is None else part * kept) for part in self.cells.squares)
+        return second + 2.0 * gap * first + gap**2 * one
+
+    def _left(self, gap: Floats, group: Bools, kept: Bools) -> Floats:
+        """Return the same over the rows of a group that are not the segments' own."""
+        chosen = group & kept
+        one, first, second = (float((part * chosen).sum()) for part in self.cells.squares)
+        return np.maximum(second + 2.0 * gap * first + gap**2 * one - self._squares(gap, chosen), 0.0)
+
+
+def _less(part: Floats, whole: Floats) -> Floats:
+    """Return what is left of the whole without a part, as a share."""
+    return np.maximum(1.0 - part / np.maximum(whole, _TINY), _LEAST_LEFT)
+
+
+def _joined(parts: Sequence[Scatter]) -> Scatter:
+    return Scatter(
+        count=np.concatenate([part.count for part in parts]), effect=np.concatenate([part.effect for part in parts])
     )
 
 
-def _family(finest: Finest, segment: Ints) -> Clusters:
-    """Add up the clusters of segments that share no row."""
-    first = int(segment[segment >= 0].min())
-    place, count, total = segment - first, int(segment.max()) - first + 1, finest.cells.total
-    known, alone = ((segment >= 0) & (finest.cluster >= 0)), ((segment >= 0) & (finest.cluster < 0))
-    squares = (total("w2_square"), total("w2_residual"), total("w2"))
-    lone = _form(place[alone], [values[alone] for values in squares], count)
-    pairs = place[known] * (int(finest.cluster.max()) + 1) + finest.cluster[known]
-    pairs, of_cell = np.unique(pairs, return_inverse=True)
-    of_pair = pairs // (int(finest.cluster.max()) + 1)
-    residual, weight = (total("wy") - total("wp"))[known], total("w")[known]
-    residual, weight = (_added(of_cell, values, len(pairs)) for values in (residual, weight))
-    clustered = _form(of_pair, [residual**2, residual * weight, weight**2], count)
-    single = _form(place[known], [values[known] for values in squares], count)
-    number = np.bincount(of_pair, minlength=count) + _added(place[alone], finest.n[alone], count)
-    return Clusters(count=number, rows=single.plus(lone), own=clustered.plus(lone))
-
-
-def _form(place: Ints, values: Sequence[Floats], count: int) -> Form:
-    square, mixed, weight = (_added(place, one, count) for one in values)
-    return Form(square=square, mixed=mixed, weight=weight)
-
-
-def _added(place: Ints, values: Floats | Ints, count: int) -> Floats:
+def _added(place: Ints, values: Floats, count: int = 0) -> Floats:
     return np.bincount(place, weights=values, minlength=count).astype(np.float64, copy=False)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from calframe._auditing._bands import banded
-from calframe._auditing._clusters import CLUSTER_TERMS, Clusters, clustered, squared_residual
+from calframe._auditing._clusters import CLUSTER_TERMS, scatter, squared_residual, whole_scatter
 from calframe._auditing._crossings import key_columns, segment_names
 from calframe._auditing._finest import Read, read_finest
 from calframe._auditing._gaps import Compared, Rules, Sums, compared, judged, judged_columns, shrunken_gaps
@@ -143,11 +143,11 @@ class _Work:
         other = whole.without(sums if inside is None else cells.over(crossings, only=inside))
         everything, size, enough = cells.whole(finest.once), sums.rows, sums.enough(options.min_rows)
         if len(finest.cluster):
+            group = finest.once if inside is None else inside
+            own, others = scatter(finest, crossings, sums.gap, group, other.gap)
             tail = options.alpha / (2.0 * max(int(enough.sum()), 1))
-            sums = clustered(sums, Clusters.of(finest, crossings), tail)
-            compared_with = Clusters.whole(finest, finest.once if inside is None else inside)
-            other = other.clustered(compared_with.count, compared_with.effect(whole.gap, tail))
-            everything = clustered(everything, Clusters.whole(finest, finest.once), options.alpha / 2.0)
+            sums, other = own.fewer(sums, tail), others.fewer(other, tail)
+            everything = whole_scatter(finest, everything.gap).fewer(everything, options.alpha / 2.0)
         return cls(
             read=read,
             options=options,

@@ -52,7 +52,7 @@ _MAX_ECE = _limit(
 _MAX_DRIFT = _limit(
     "--max-drift",
     "GAP",
-    "Furthest that the gap of any period after the reference may have moved from that of the reference, either way; "
+    "Furthest that the gap of any period outside the reference may have moved from that of the reference, either way; "
     "needs --time.",
 )
 _MAX = _bound("--max", "most", "Largest value of any metric with an interval, such as brier=0.2")

@@ -84,7 +84,7 @@ def found_by(rules: Sequence[Rule], request: Request) -> Found:
     Raises
     ------
     click.ClickException
-        If no row can be used, or no period comes after the reference.
+        If no row can be used, or no period lies outside the reference.
     """
     tolerance = next((rule.limit for rule in rules if rule.kind == "gap"), _ANY_TOLERANCE)
     rows, counts = _judged(request, tolerance)
@@ -192,7 +192,7 @@ def _measured(
 
 
 def _of_drift(rule: Rule, rows: Sequence[Mapping[str, Any]], request: Request) -> Iterator[Finding]:
-    """Judge how far gaps have moved from those of the reference, in each later period."""
+    """Judge how far gaps have moved from those of the reference, in each period outside it."""
     alpha = 1.0 - sidak_level(1.0 - request.alpha, 1 + len(request.by))
     names = {(row["column"], row["value"]): row["segment"] for row in rows}
     compared = 0
@@ -217,7 +217,7 @@ def _of_drift(rule: Rule, rows: Sequence[Mapping[str, Any]], request: Request) -
             values = [row[name] for name in (CHANGE, CHANGE_LOW, CHANGE_HIGH)]
             yield _finding(rule, place, *values, verdict=_moved(rule, row, alpha), **period)
     if not compared:
-        msg = f"no period comes after the reference ({found.reference}), so --max-drift cannot be checked."
+        msg = f"no period lies outside the reference ({found.reference}), so --max-drift cannot be checked."
         raise click.ClickException(msg)
 
 

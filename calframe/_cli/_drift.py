@@ -85,7 +85,7 @@ _RUN_LENGTH = click.option(
 
 @click.command("drift", short_help="Follow calibration over time.")
 @given.options(
-    *(given.FILES, given.LABEL, given.SCORE, _TIME, given.PERIOD, given.ZONE, _REFERENCE, _REFERENCE_FILE),
+    *(given.FILES, given.LABEL, given.SCORES, _TIME, given.PERIOD, given.ZONE, _REFERENCE, _REFERENCE_FILE),
     *(_WINDOW, given.BY, given.WEIGHT, given.TOLERANCE, _ALPHA, given.correction(), _BATCH, _RUN_LENGTH, _CLIP),
     *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, _PSI_BINS, _PSI_FLOOR, given.POSITIVE),
     *(given.LINK, given.INVALID, given.WEIGHT_KIND, output_option("the periods", drawn=True), given.FORMAT),

@@ -60,7 +60,7 @@ class Drift:
     course : polars.DataFrame
         One row per model and period over all segments: ``model`` (null for a single one), ``period``, ``label``, ``n``,
         ``rate``, ``mean_score``, ``gap`` with both intervals, ``state`` ("over" or "under" where the simultaneous
-        interval leaves out 0, else "in") and ``verdict``.
+        interval leaves out 0, of periods with rows enough; else "in") and ``verdict``.
     since : tuple of Since
         For each model that has one, the unbroken run of marked periods to the end.
     reference : str

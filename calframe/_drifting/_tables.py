@@ -13,6 +13,7 @@ from calframe._drifting._days import judge_sums
 from calframe._drifting._frames import as_dates
 from calframe._drifting._numbers import Lines, Options, binned_columns, corrected, judged_lines, zero_pvalue
 from calframe._kernels._binned import ratio
+from calframe._kernels._intervals import sidak_level
 from calframe._typing import Ints
 
 TABLE = (
@@ -133,7 +134,9 @@ def reference_table(lines: Lines, found: Comparison, options: Options) -> pl.Dat
     }
     parts = [
         judge_sums(
-            {name: values[i : i + 1] for name, values in sums.items()}, tolerance=options.tolerance, alpha=options.alpha
+            {name: values[i : i + 1] for name, values in sums.items()},
+            tolerance=options.tolerance,
+            alpha=1.0 - sidak_level(1.0 - options.alpha, count),  # one of many models is soon off by chance
         )
         for i in range(count)
     ]

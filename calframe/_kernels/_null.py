@@ -141,21 +141,6 @@ def chance_gap(weight: Floats, mean: Floats, variance: Floats, squared_variance:
     return np.abs(law.step) * law.stretch * mean_absolute_deviation(law.size, law.chance)
 
 
-def chance_spread(gap: Floats, squared_variance: Floats) -> Floats:
-    """Return the variance of that distance: the second moment less the square of the mean."""
-    return np.maximum(squared_variance - gap**2, 0.0)
-
-
-def error_quantile(mean: float, variance: float, share: float) -> float:
-    """Return a quantile of the sum of such distances: that of the Gamma law with the same mean and variance.
-
-    One distance is nearly half-normal, many add up to a normal law; the Gamma law is close to both.
-    """
-    if mean <= 0.0 or variance <= 0.0:
-        return mean
-    return float(special.gammaincinv(mean**2 / variance, share)) * variance / mean
-
-
 def central_part(
     weight: Floats, mean: Floats, variance: Floats, squared_variance: Floats, *, level: float
 ) -> tuple[Floats, Floats]:

@@ -165,7 +165,7 @@ def _look(findings: Findings) -> list[Action]:
         f"{points(segment.row['ece_expected'], sign=False)})"
         for segment in crooked
     ]
-    why = f"{_some(names)}: too high at some scores and too low at others, more than chance explains."
+    why = f"{_some(names)}: further off at some scores than their mean tells, and than chance explains."
     return [Action(what=f"Look at the {'curve' if len(crooked) == 1 else 'curves'}, not only at the mean.", why=why)]
 
 

@@ -122,14 +122,14 @@ class Findings:
         """Whether the scores are off over their range, right as their mean may be: far beyond chance and tolerance."""
         if self.overall["verdict"] == "few":
             return False
-        return self.chance.pvalue <= FAR and self._far_off(self.overall["ece"], self.chance.mean)
+        return self.chance.pvalue <= FAR and self._far_off(self.overall)
 
     @property
     def crooked(self) -> list[Segment]:
         """Segments judged whose scores are off over their range, right as their mean may be, the surest first.
 
-        Their cumulative error is beyond chance after the search over all segments, and their ECE beyond what chance
-        adds to it by more than the tolerance.
+        Their cumulative error is beyond chance after the search over all segments, and their ECE beyond what chance,
+        and their gap, make of it by more than the tolerance.
         """
         found = [
             segment
@@ -137,12 +137,13 @@ class Findings:
             if segment.verdict not in CLEAR | {"few"}
             and segment.row["ecce_pvalue_adjusted"] is not None
             and segment.row["ecce_pvalue_adjusted"] < self.alpha
-            and self._far_off(segment.row["ece"], segment.row["ece_expected"])
+            and self._far_off(segment.row)
         ]
         return sorted(found, key=lambda segment: (segment.row["ecce_pvalue_adjusted"], -segment.row["ecce"]))
 
-    def _far_off(self, error: float, by_chance: float) -> bool:
-        return error - by_chance > self.tolerance
+    def _far_off(self, row: dict[str, Any]) -> bool:
+        """Tell whether the ECE is more than chance and a shift of all scores make it, by more than the tolerance."""
+        return bool(row["ece"] - max(row["ece_expected"], abs(row["gap"])) > self.tolerance)
 
     @property
     def state(self) -> State:

@@ -84,9 +84,9 @@ def _verdicts(findings: Findings) -> str:
         f"Clear gap: the widened interval lies beyond {tolerance(findings.tolerance)}. Within tolerance: it lies "
         f"inside. Leaning: neither, but the adjusted p-value is below {findings.alpha:g}. Otherwise undecided: no "
         "evidence of a gap is not evidence of none. Verdicts of segments are about the gap; that on the whole table "
-        "also about the curve: it is off where the ECE is beyond that of right scores by more than the tolerance, "
-        "and beyond what they would show once in a thousand times. Scores of a segment are off over their range where "
-        "its ECE is beyond that of right scores by more than the tolerance, and its cumulative error (ECCE) beyond "
+        "also about the curve: it is off where the ECE is beyond that of right scores, and beyond the gap, by more "
+        "than the tolerance, and beyond what right scores would show once in a thousand times. Scores of a segment are "
+        "off over their range where its ECE is so, too, and its cumulative error (ECCE) beyond "
         f"chance after a search over all segments, at {findings.alpha:g}. Segments are those of "
         "calframe.audit(depth=1)."
     )
