@@ -212,8 +212,8 @@ def test(
 
     The least p-value of 1,000 draws is 1 / 1001, which among more than 50 segments Holm's correction does not let
     reject. So with more, segments whose first p-value is at most 0.005 are drawn anew, ``2 m / alpha`` times for m
-    segments (twice that two-sided), and theirs is the p-value of these draws alone: sequential sampling, which holds
-    its level.
+    segments (twice that two-sided, at most 100,000), and theirs is the p-value of these draws alone: sequential
+    sampling, which holds its level.
 
     A law for many rows is not taken at its word. Where it is doubtful (one row moves the sum by more than a fifth of
     its standard deviation; the variance of Hosmer and Lemeshow's statistic exceeds that of its law by 12 %; fewer than

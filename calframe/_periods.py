@@ -45,9 +45,19 @@ class Periods:
     index: Ints
 
     def near(self, earlier: int, later: int) -> bool:
-        """Tell whether two periods lie close enough for a run to go on between them: at most three lengths apart."""
-        apart = self.starts[later] - self.starts[earlier]
-        return apart <= _NEAR * dt.timedelta(days=_LONGEST_DAYS[self.every])
+        """Tell whether two periods lie close enough for a run to go on between them."""
+        return near(self.every, self.starts[earlier], self.starts[later])
+
+
+def near(every: Every, earlier: dt.date, later: dt.date) -> bool:
+    """Tell whether periods that begin on these days lie close enough for a run to go on: at most three lengths apart.
+
+    Examples
+    --------
+    >>> near("1mo", dt.date(2026, 1, 1), dt.date(2026, 4, 1)), near("1mo", dt.date(2026, 1, 1), dt.date(2026, 5, 1))
+    (True, False)
+    """
+    return later - earlier <= _NEAR * dt.timedelta(days=_LONGEST_DAYS[every])
 
 
 def periods_of(days: Sequence[int | None], *, every: Every | None = None) -> Periods:

@@ -93,6 +93,14 @@ def test_a_shift_that_did_not_last_has_its_dates_its_way_and_its_size(rates: tup
     assert followed(exact(*((20_000, rate) for rate in rates))).headline == said
 
 
+def test_a_run_ends_where_years_have_no_rows() -> None:
+    rows = exact((800, 0.5), (800, 0.3), (800, 0.3), (800, 0.5))
+    later = pl.when(pl.col("t") >= dt.date(2024, 3, 1)).then(pl.col("t").dt.offset_by("3y")).otherwise("t")
+    apart = followed(rows.with_columns(t=later), every="1mo").headline
+    assert "in Feb 2024 and in Mar 2027 (2 of 4 judged periods" in apart
+    assert "from Feb 2024 to Mar 2024 (2 of 4 judged periods" in followed(rows, every="1mo").headline
+
+
 def test_a_reference_that_is_itself_off_is_named() -> None:
     # 4,000 rows at 0.5, 1,880 positives: 3 points too high, 2.6 standard errors of 0.79 points above 0.4 and below 6
     found = followed(exact((4000, 0.47), STEADY, STEADY))

@@ -1,4 +1,4 @@
-"""Right scores raise no alarm, over 200 seeds and several shapes; wrong ones do."""
+"""Right scores raise no alarm, over 100 seeds and several shapes; wrong ones do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "u-shaped": lambda rng, n: rng.beta(0.5, 0.5, n),
     "rare": lambda rng, n: rng.beta(1.0, 20.0, n),
 }
-SEEDS = 200
+SEEDS = 100
 
 
 def _most(chance: float) -> int:

@@ -132,7 +132,7 @@ class Drift:
             return None
         since = {one.model: one for one in self.since}
         said = [
-            headline(self._course_of(model), since.get(model), tolerance=self.tolerance, model=model)
+            headline(self._course_of(model), since.get(model), every=self.every, tolerance=self.tolerance, model=model)
             for model in self.models()
         ]
         return ". ".join(text for text in said if text) + "." if any(said) else None

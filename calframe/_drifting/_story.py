@@ -6,12 +6,15 @@ the tolerance.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
 from calframe._drifting._course import Since
+from calframe._periods import Every, near
 from calframe._typing import VerdictName
 from calframe._verdicts import CLEAR, LEANS
 from calframe._words._numbers import listed, plural, points
@@ -35,11 +38,13 @@ _ENDS: dict[str, str] = {
 _MOST_RUNS = 2  # named one by one
 
 
-def headline(course: pl.DataFrame, since: Since | None, *, tolerance: float, model: str | None) -> str | None:
+def headline(
+    course: pl.DataFrame, since: Since | None, *, every: Every, tolerance: float, model: str | None
+) -> str | None:
     """Return the sentence about the course of a model, without a full stop; None where no period could be judged."""
     if since is not None:
         return since.sentence()
-    periods = judged(course)
+    periods = judged(course, every)
     if not periods:
         return None
     scores = "Scores" if model is None else f"Scores of {model!r}"
@@ -51,9 +56,12 @@ def headline(course: pl.DataFrame, since: Since | None, *, tolerance: float, mod
     return f"{scores} {off_words(periods, _WAYS)}{'; since when is not clear' if new else ''}"
 
 
-def judged(course: pl.DataFrame) -> list[Period]:
-    """Return the periods with rows enough, in order of time."""
-    return course.filter(pl.col("verdict") != "few").to_dicts()
+def judged(course: pl.DataFrame, every: Every) -> list[Period]:
+    """Return the periods with rows enough, in order of time, and whether each goes on from the one before it."""
+    periods = course.filter(pl.col("verdict") != "few").to_dicts()
+    starts = [dt.date.fromisoformat(str(period["period"])[:10]) for period in periods]
+    joined = [False, *(near(every, *two) for two in pairwise(starts))]
+    return [{**period, "joined": goes_on} for period, goes_on in zip(periods, joined, strict=False)]
 
 
 def off_words(periods: Sequence[Period], ways: Sequence[VerdictName]) -> str:
@@ -66,14 +74,14 @@ def off_words(periods: Sequence[Period], ways: Sequence[VerdictName]) -> str:
     )
 
 
-def passing(course: pl.DataFrame, way: VerdictName) -> str | None:
+def passing(course: pl.DataFrame, way: VerdictName, *, every: Every) -> str | None:
     """Say that a gap of the whole does not last to the end: the latest period that could be judged has none.
 
     That is so if a judged period has a clear gap that way, and the latest judged one is within tolerance or clearly off
     the other way. Such a gap comes and goes if a period before the last clear one had none either; otherwise it has
     gone.
     """
-    periods = judged(course)
+    periods = judged(course, every)
     off = [i for i, period in enumerate(periods) if period["verdict"] == way]
     if not off or periods[-1]["verdict"] not in _GONE[way]:
         return None
@@ -122,7 +130,7 @@ def _runs(periods: Sequence[Period], way: VerdictName) -> list[tuple[str, str]]:
     before = None
     for period in periods:
         if period["verdict"] == way:
-            first = found.pop()[0] if before == way else period["label"]
+            first = found.pop()[0] if before == way and period["joined"] else period["label"]
             found.append((first, period["label"]))
         before = period["verdict"]
     return found

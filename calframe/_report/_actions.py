@@ -94,7 +94,7 @@ def _alone(findings: Findings, segment: Segment) -> Action:
 
 def _whole(findings: Findings) -> Action:
     why, course = _misstated(findings, findings.overall), findings.course
-    gone = None if course is None else passing(course.table, findings.overall["verdict"])
+    gone = None if course is None else passing(course.table, findings.overall["verdict"], every=course.every)
     if gone is None:
         return Action(what=_RECALIBRATE, why=why)
     return Action(what=_LOOK_FIRST, why=f"{why} {gone}")

@@ -45,8 +45,8 @@ class Drawing:
     done : callable, optional
         Told after each chunk which share of the work is done.
     further : int
-        How often more, one-sided, where the first p-value is small and more tests are made than the first draws tell
-        apart: see `staged`; 0 for never.
+        How many draws the number of tests asks for, one-sided, where the first p-value is small: see `staged`; 0 for no
+        more than the first.
     """
 
     n_resamples: int
@@ -61,7 +61,7 @@ class Drawing:
         return self if done is None else replace(self, done=lambda of_it: done(share * of_it))
 
     def more(self, side: Side) -> int:
-        """Return how often labels are drawn where the first draws say little; 0 where they always say enough."""
+        """Return how often labels are drawn anew where the first p-value is small; 0 where it stays."""
         return more_draws(self.n_resamples, self.further * _tails(side))
 
     def least(self, side: Side) -> float:
@@ -146,9 +146,9 @@ def equal_weights(rows: Floats, weight: Floats, squared: Floats) -> Bools:
 
 
 def more_draws(first: int, needed: int) -> int:
-    """Return how many draws to add, given how many leave room to spare.
+    """Return how many draws to take anew for small p-values, given how many leave room to spare; at most 100,000.
 
-    None where the first do, where too many would, and where the first are too few to say which p-values are small.
+    0 where the first do, where far more would be needed, and where the first are too few to say which are small.
     """
     return min(needed, MOST_DRAWS) if first >= FEWEST and 2 * (first + 1) < needed <= 2 * MOST_DRAWS else 0
 
@@ -163,8 +163,8 @@ def staged(
     """Return p-values by drawing, and their standard errors: by few draws, or by many where these matter.
 
     Where there are further draws, the p-values of the first that are at most 0.005 are replaced by those of many draws
-    of their own. Either holds its level; so does what is returned: it is at most ``a < 0.005`` only where that of the
-    many draws is, and at most a larger ``a`` only where that of the first is.
+    of their own. With ">=" either holds its level; so does what is returned: it is at most ``a < 0.005`` only where
+    that of the many draws is, and at most a larger ``a`` only where that of the first is.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def staged(
     share = drawing.n_resamples / (drawing.n_resamples + many)
     pvalue, error = once(every, drawing.part(share))
     small, rest = pvalue <= SMALL, drawing.part(1.0 - share)
-    again = np.any(np.atleast_2d(small), axis=0, keepdims=True)[0]
+    again = np.asarray(small.reshape(-1, small.shape[-1]).any(axis=0))
     if again.any():
         for old, new in zip((pvalue, error), once(again, replace(rest, n_resamples=many)), strict=True):
             old[..., again] = np.where(small[..., again], new, old[..., again])

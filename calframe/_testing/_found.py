@@ -183,7 +183,7 @@ def too_few_draws(draws: int, comparisons: int, correction: Correction, alpha: f
     among = "" if comparisons == 1 else f" among {comparisons:,} comparisons"
     said = f"{draws:,} draws cannot reject{among}, whatever the scores"
     if draws < FEWEST and needed <= 2 * MOST_DRAWS:
-        return f"{said}: make it {FEWEST + 1} or more"
+        return f"{said}: make it {FEWEST} or more"
     return f"{said}: make it {needed:,}, or take the correction of Benjamini and Hochberg, which may reject by fewer"
 
 

@@ -5,7 +5,8 @@
 Each line is a test on tables of one kind: `runs` tables, all segments of one table and tested without a correction,
 the share of p-values of 0.05 or less with its Monte Carlo standard error, and the share that decided nothing. Kinds:
 scores from Beta(2, 2); Beta(0.4, 20), 2 % positives; six tied scores; Beta(2, 2) with weights from 1 to 10. Truths:
-right scores; the logit shifted by 0.5; the logit times 1.5.
+right scores; the logit shifted by 0.5; the logit times 1.5. In the file, wrong scores of 2,000 rows are those of
+Beta(2, 2) alone, and Spiegelhalter's test and the Brier score of weighted ones have 2,000 tables (`--runs 8000`).
 """
 
 from __future__ import annotations

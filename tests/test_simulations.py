@@ -1,0 +1,49 @@
+"""What the committed simulations of tests found: 5 % of right scores rejected and no more, and wrong ones found."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "simulations"
+EXEMPT = {"hosmer_lemeshow internal"}  # rejects 8 to 19 % of right scores by construction
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    with (FOLDER / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def most(runs: str) -> float:
+    """Return 5 % and two Monte Carlo errors."""
+    return 0.05 + 2.0 * math.sqrt(0.05 * 0.95 / float(runs))
+
+
+def test_right_scores_are_rejected_in_five_percent_of_tables_at_most() -> None:
+    right = [line for line in lines("sizes.csv") if line["truth"] == "right"]
+    assert {line["kind"] for line in right} == {"even", "rare", "tied", "weighted"}
+    assert {line["n"] for line in right} == {"50", "200", "2000"}
+    for line in right:
+        limit = 0.19 if line["test"] in EXEMPT else most(line["runs"])
+        assert float(line["rejected"]) <= limit, line
+
+
+def test_wrong_scores_are_found() -> None:
+    # 2,000 rows of Beta(2, 2): a shift of 0.5 on the logit is ten standard errors, a slope of 1.5 eight
+    blind = {
+        "shifted": {"spiegelhalter", "resampling brier", "slope"},
+        "steeper": {"gap", "intercept", "resampling mce"},  # of few rows a bin, the largest gap sees less
+    }
+    for line in lines("sizes.csv"):
+        if (line["kind"], line["n"]) == ("even", "2000") and line["truth"] in blind:
+            unseen = blind[line["truth"]] & {line["test"], line["hypothesis"]}
+            assert unseen or float(line["rejected"]) >= 0.95, line
+
+
+def test_right_scores_in_clusters_are_called_off_in_five_percent_of_tables_at_most() -> None:
+    found = [line for line in lines("audit.csv") if line["part"] == "clusters"]
+    assert len(found) == 54
+    for line in found:
+        assert float(line["share"]) <= most(line["replicates"]), line
