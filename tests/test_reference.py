@@ -13,7 +13,7 @@ import pytest
 LEAST = 1300  # values that CONTRACT gives a call for
 
 
-@pytest.mark.parametrize("frame", ["polars"])  # the other kinds, with all that is slow about them, are tried in CI
+@pytest.mark.parametrize("frame", ["polars"])  # the other kinds are held to it by the tests of metrics
 def test_metrics_agree_with_the_reference(reference_folder: Path, frame: str) -> None:
     script = reference_folder / "check" / "reference.py"
     root = str(Path(__file__).parents[1])
