@@ -95,6 +95,16 @@ def test_one_large_cluster_is_one() -> None:
     assert set(pvalues) == {None}  # what is compared is one cluster, or is compared with one
 
 
+def test_a_column_beside_others_is_compared_as_by_itself() -> None:
+    rows = drawn(seed=3).with_columns(c=pl.int_range(3000) // 40, h=pl.int_range(3000) < 2400)
+    asked = {"label": "y", "score": "p", "cluster": "c", "min_rows": 5, "correction": "none", "depth": 1}
+    alone = calframe.audit(rows, by="h", **asked).table
+    assert alone["pvalue_to_rest"].to_list() == [None, None]  # the rest of each has too few clusters
+    for by in (["g", "h"], ["h", "g"]):
+        beside = calframe.audit(rows, by=by, **asked).table.filter(columns="h")
+        assert beside["pvalue_to_rest"].to_list() == [None, None]
+
+
 def test_few_clusters_judge_nothing() -> None:
     rows = drawn(2000).with_columns(c=pl.int_range(2000) % 15)
     found = calframe.audit(rows, label="y", score="p", by="h", cluster="c")

@@ -61,7 +61,9 @@ class Scatter:
         return sums.clustered(self.count, self.effect * few_clusters(self.count, tail))
 
 
-def scatter(finest: Finest, crossings: Crossings, gap: Floats, group: Bools, others: Floats) -> tuple[Scatter, Scatter]:
+def scatter(
+    finest: Finest, crossings: Crossings, gap: Floats, group: Bools | None, others: Floats
+) -> tuple[Scatter, Scatter]:
     """Return how the clusters of segments scatter about their gaps, and those of the rows they are compared with.
 
     Parameters
@@ -72,15 +74,15 @@ def scatter(finest: Finest, crossings: Crossings, gap: Floats, group: Bools, oth
         The segments.
     gap, others : ndarray of shape (n_segments,)
         Their gaps, and those of the rows of the group that are not their own.
-    group : ndarray of bool, shape (n_crossings,)
-        The crossings of the group.
+    group : ndarray of bool, shape (n_crossings,), or None
+        The crossings of the group; None for all rows, which each reading of a column has once.
     """
     ends, cells = [*crossings.starts[1:], len(crossings)], _Cells.of(finest)
     own, other = [], []
     for segment, first, last in zip(crossings.segment, crossings.starts, ends, strict=True):
         pairs = _Pairs.of(cells, segment, int(first), int(last))
         own.append(pairs.own(gap[first:last]))
-        other.append(pairs.other(others[first:last], group))
+        other.append(pairs.other(others[first:last], segment >= 0 if group is None else group))
     return _joined(own), _joined(other)
 
 

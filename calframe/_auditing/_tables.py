@@ -143,8 +143,7 @@ class _Work:
         other = whole.without(sums if inside is None else cells.over(crossings, only=inside))
         everything, size, enough = cells.whole(finest.once), sums.rows, sums.enough(options.min_rows)
         if len(finest.cluster):
-            group = finest.once if inside is None else inside
-            own, others = scatter(finest, crossings, sums.gap, group, other.gap)
+            own, others = scatter(finest, crossings, sums.gap, inside, other.gap)
             tail = options.alpha / (2.0 * max(int(enough.sum()), 1))
             sums, other = own.fewer(sums, tail), others.fewer(other, tail)
             everything = whole_scatter(finest, everything.gap).fewer(everything, options.alpha / 2.0)
