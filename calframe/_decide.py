@@ -13,12 +13,12 @@ from calframe._decide_tables import DECIDE_COLUMNS, Plan, decide_tables
 from calframe._errors import ArgumentError
 from calframe._measures import reserved_names
 from calframe._options import check_level, check_width, is_real, numbers_in
-from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
+from calframe._results import SCHEMA_VERSION, counted_once, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import open_table, view_of
 from calframe._testing._decisions import Costs
 from calframe._typing import Floats, Invalid, Json, Link, Names, Score
-from calframe._words._listing import SHOWN, counted_once, key_name, listing, size
+from calframe._words._listing import SHOWN, key_name, listing, size
 from calframe._words._thresholds import threshold as written
 
 if TYPE_CHECKING:

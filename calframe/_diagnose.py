@@ -13,14 +13,14 @@ from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
 from calframe._measures import reserved_names
 from calframe._options import check_choice, check_resamples, is_real, seed_of
-from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
+from calframe._results import SCHEMA_VERSION, counted_once, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import open_table, view_of
 from calframe._testing._patterns import Rules
 from calframe._typing import Invalid, Json, Link, Names, Score, Seed
 from calframe._verdicts import MIN_EVENTS, MIN_ROWS, check_tolerance
 from calframe._words._lines import wrapped
-from calframe._words._listing import SHOWN, counted_once, key_name, listing, size
+from calframe._words._listing import SHOWN, key_name, listing, size
 from calframe._words._numbers import points
 
 DiagnosedNotion: TypeAlias = Literal["confidence"]

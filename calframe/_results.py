@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -141,3 +141,21 @@ def _short(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def counted_once(models: Sequence[str] | None, *counts: Iterable[Any]) -> tuple[int, ...]:
+    """Return the sums of counts over segments; of several models those of the one with the largest first count.
+
+    Examples
+    --------
+    >>> counted_once(["p", "q", "p", "q"], [3, 3, 4, 5], [1, 1, 1, 0])
+    (8, 1)
+    """
+    if models is None:
+        return tuple(sum(int(one) for one in column) for column in counts)
+    found = {model: counted_once(None, *_of_model(models, model, counts)) for model in dict.fromkeys(models)}
+    return max(found.values(), key=lambda sums: sums[0], default=(0,) * len(counts))
+
+
+def _of_model(models: Sequence[str], model: str, counts: Iterable[Iterable[Any]]) -> list[list[Any]]:
+    return [[one for name, one in zip(models, column, strict=True) if name == model] for column in counts]

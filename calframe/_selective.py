@@ -13,13 +13,13 @@ from calframe._closing import warn_empty_categories
 from calframe._errors import ArgumentError
 from calframe._measures import reserved_names
 from calframe._options import check_choice, check_level, check_width, is_real, numbers_in
-from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
+from calframe._results import SCHEMA_VERSION, counted_once, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._selective_tables import SELECTIVE_COLUMNS, Asked, Confidence, selective_tables
 from calframe._table import Table, open_table, view_of
 from calframe._typing import Invalid, Json, Link, Names, RateInterval, Score
 from calframe._words._abstaining import coverage_lines, target_lines
-from calframe._words._listing import SHOWN, counted_once, size
+from calframe._words._listing import SHOWN, size
 from calframe._words._numbers import plural
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ def segments_view(table: pl.DataFrame, *, alpha: float) -> pl.DataFrame:
             {
                 "segment": row["segment"],
                 "gap": gap_text(row),
-                f"{level} over all": _judged(row, interval(row["simultaneous_low"], row["simultaneous_high"])),
-                _COMPARED[other]: _judged(row, points(row[f"gap_to_{other}"], unit=False)),
+                f"{level} over all": if_judged(row, interval(row["simultaneous_low"], row["simultaneous_high"])),
+                _COMPARED[other]: if_judged(row, points(row[f"gap_to_{other}"], unit=False)),
                 "adj. p": pvalue(row[f"pvalue_to_{other}_adjusted"]),
                 "rows": count(row["n"]),
                 "verdict": " ".join(WORDS[row["verdict"]]),
@@ -35,8 +35,9 @@ def segments_view(table: pl.DataFrame, *, alpha: float) -> pl.DataFrame:
 
 def gap_text(row: Mapping[str, Any]) -> str:
     """Return a gap in percentage points; nothing where there are too few rows."""
-    return _judged(row, points(row["gap"], unit=False))
+    return if_judged(row, points(row["gap"], unit=False))
 
 
-def _judged(row: Mapping[str, Any], text: str) -> str:
+def if_judged(row: Mapping[str, Any], text: str) -> str:
+    """Return what is said of a segment, nothing of one with too few rows."""
     return "–" if row["verdict"] == "few" else text

@@ -27,7 +27,14 @@ def curve_marks(level: str | None) -> Marks:
     return (
         ("Shaded band", f"Where {share} would land if the scores were right. A dot inside it is no evidence."),
         ("Coloured dot", "Outside the band: orange, it happens less often than said; blue, more often."),
-        ("Line on a dot", f"{level} interval for the observed rate in that bin." if level else "Interval of its rate."),
+        _on_a_dot(level),
+    )
+
+
+def _on_a_dot(level: str | None) -> tuple[str, str]:
+    return (
+        "Line on a dot",
+        f"{level} interval for the observed rate in that bin." if level else "Interval of its rate.",
     )
 
 
@@ -44,7 +51,7 @@ def line_marks(level: str | None) -> Marks:
 def overlay_marks(level: str | None) -> Marks:
     """Explain the marks of several curves of bins."""
     return (
-        ("Line on a dot", f"{level} interval for the observed rate in that bin." if level else "Interval of its rate."),
+        _on_a_dot(level),
         ("Faint dot", f"Fewer than {SPARSE} rows."),
     )
 

@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 
 from calframe._audit import Audit
+from calframe._auditing._view import if_judged
 from calframe._cli._cells import pvalue_text
 from calframe._cli._grid import Column, grid
-from calframe._cli._judged_view import and_more, if_judged, judged_table
+from calframe._cli._judged_view import and_more, judged_table
 from calframe._cli._names import name_column, short_names
 from calframe._cli._notes import left_out, wrapped
 from calframe._cli._terminal import takes_style, width

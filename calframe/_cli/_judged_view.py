@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
-from calframe._cli._cells import NULL, number_text
+from calframe._auditing._view import if_judged
+from calframe._cli._cells import number_text
 from calframe._cli._grid import Column, grid
 from calframe._cli._names import name_column
 from calframe._cli._terminal import takes_style, width
@@ -50,11 +48,6 @@ def judged_table(table: pl.DataFrame, *, head: str, alpha: float, most: int, uni
         Column(head="verdict", cells=tuple(" ".join(WORDS[row["verdict"]]) for row in shown)),
     ]
     return grid(columns, width=width(), style=takes_style()) + and_more(table.height - len(shown))
-
-
-def if_judged(row: Mapping[str, Any], text: str) -> str:
-    """Return what is said of a segment, nothing of one with too few rows."""
-    return NULL if row["verdict"] == "few" else text
 
 
 def and_more(count: int) -> str:

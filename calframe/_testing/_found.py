@@ -85,9 +85,9 @@ class Found:
         )
 
     @classmethod
-    def of_draws(cls, statistic: Floats, pvalue: Floats, error: Floats, *, floor: float, groups: Any = np.nan) -> Self:
+    def of_draws(cls, statistic: Floats, pvalue: Floats, error: Floats, *, floor: float) -> Self:
         """Return what drawing labels gives in all segments; `floor` is the least p-value that it can give."""
-        found = cls.of_law(statistic, pvalue, "resampled", groups=groups)
+        found = cls.of_law(statistic, pvalue, "resampled")
         return replace(found, pvalue_se=error, floor=np.full(len(pvalue), floor))
 
     def noted(self, where: Bools, text: str) -> Self:

@@ -1,4 +1,4 @@
-"""The segments and models of a result as lines of text, and its rows counted once."""
+"""The segments and models of a result as lines of text."""
 
 from __future__ import annotations
 
@@ -57,21 +57,3 @@ def size(n: int, scores: Collection[str]) -> str:
     ('1,200 rows', '60 rows, 2 models')
     """
     return rows(n) + (f", {len(scores)} models" if len(scores) > 1 else "")
-
-
-def counted_once(models: Sequence[str] | None, *counts: Iterable[Any]) -> tuple[int, ...]:
-    """Return the sums of counts over segments; of several models those of the one with the largest first count.
-
-    Examples
-    --------
-    >>> counted_once(["p", "q", "p", "q"], [3, 3, 4, 5], [1, 1, 1, 0])
-    (8, 1)
-    """
-    if models is None:
-        return tuple(sum(int(one) for one in column) for column in counts)
-    found = {model: counted_once(None, *_of_model(models, model, counts)) for model in dict.fromkeys(models)}
-    return max(found.values(), key=lambda sums: sums[0], default=(0,) * len(counts))
-
-
-def _of_model(models: Sequence[str], model: str, counts: Iterable[Iterable[Any]]) -> list[list[Any]]:
-    return [[one for name, one in zip(models, column, strict=True) if name == model] for column in counts]
