@@ -13,7 +13,7 @@ from calframe._kernels._binned import ratio
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._periods import Every, Periods
 from calframe._testing._rates import change_pvalue
-from calframe._typing import Floats, Ints
+from calframe._typing import Bools, Floats, Ints
 from calframe._verdicts import CLEAR, MIN_ROWS, Judged
 from calframe._words._numbers import plural, points
 
@@ -127,16 +127,16 @@ def _table(periods: Periods, sums: dict[str, Floats], judged: Judged) -> pl.Data
             "gap_high": judged.high,
             "simultaneous_low": judged.sim_low,
             "simultaneous_high": judged.sim_high,
-            "state": pl.Series(_states(judged), dtype=pl.String),
+            "state": pl.Series(states(judged.judged, judged.sim_low, judged.sim_high), dtype=pl.String),
             "verdict": pl.Series(judged.verdict, dtype=pl.String),
         }
     )
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
-def _states(judged: Judged) -> list[str]:
-    """Return how each period stands: marked only where its widened interval leaves out zero."""
-    over, under = judged.judged & (judged.sim_low > 0), judged.judged & (judged.sim_high < 0)
+def states(known: Bools, low: Floats, high: Floats) -> list[str]:
+    """Return how each period stands: marked only where it is judged and its widened interval leaves out zero."""
+    over, under = known & (low > 0), known & (high < 0)
     return ["over" if a else "under" if b else "in" for a, b in zip(over, under, strict=True)]
 
 
@@ -177,7 +177,8 @@ def _run_to_the_end(periods: Periods, judged: Judged) -> int | None:
     without rows ends it. None where there is no run, or where it takes in every period that was judged.
     """
     known = np.flatnonzero(judged.judged)
-    state = [_states(judged)[i] for i in known]
+    marked = states(judged.judged, judged.sim_low, judged.sim_high)
+    state = [marked[i] for i in known]
     if not state or state[-1] == "in":
         return None
     place = len(state) - 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from calframe._drifting._alarms import first_of
+from calframe._drifting._course import states
 from calframe._drifting._drawn import course_rows, empty_words
 from calframe._drifting._frames import by_series, plain
 from calframe._words._numbers import plural, short, tolerance
@@ -51,15 +52,10 @@ def _segments(found: Drift, model: str | None) -> Iterator[tuple[str, pl.DataFra
     """Give the periods of each segment and model, in the order of the table."""
     labels = found.labels()
     table = plain(found.table, "period").with_columns(pl.col("period").fill_null(dt.date.min))  # without times
+    ends = (table[name].to_numpy() for name in ("simultaneous_low", "simultaneous_high"))
     table = table.with_columns(
         pl.Series("label", [labels[day] for day in table["period"]], dtype=pl.String),
-        state=pl.when(pl.col("verdict") == "few")
-        .then(pl.lit("in"))
-        .when(pl.col("simultaneous_low") > 0)
-        .then(pl.lit("over"))
-        .when(pl.col("simultaneous_high") < 0)
-        .then(pl.lit("under"))
-        .otherwise(pl.lit("in")),
+        pl.Series("state", states((table["verdict"] != "few").to_numpy(), *ends), dtype=pl.String),
     )
     alarms = found.alarms()
     for values, part in by_series(table, found.keys):
