@@ -8,9 +8,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-import calframe
 from calframe._cli import main
-from calframe._cli._check_numbers import CHANGE, CHANGE_HIGH, CHANGE_LOW, changes
 from tests._commands import failure
 from tests._gates import FEW, LEAN, OVER, RIGHT, ROLES, UNDER, UNSURE, broken, gate, months, rows
 
@@ -185,18 +183,6 @@ def test_the_interval_of_a_change(capsys: pytest.CaptureFixture[str]) -> None:
     below, above = math.hypot(0.45 - low, high_later - 0.3), math.hypot(high - 0.45, 0.3 - low_later)
     assert one["observed"] == pytest.approx(0.15)
     assert one["interval"] == pytest.approx([0.15 - below, 0.15 + above], abs=1e-9)
-
-
-def test_a_reference_of_several_periods_is_their_mean() -> None:
-    table = months((300, 100), (700, 400), (500, 200)).with_columns(w=1.0 + (pl.int_range(pl.len()) % 3))
-    for weight, counted in ((None, "n"), ("w", "weight_sum")):
-        found = calframe.drift(
-            table, label="y", score="p", time="day", weight=weight, reference=("2024-01-01", "2024-02-01")
-        )
-        [row] = changes(found.table, keys=[], counted=counted).to_dicts()
-        base = found.parts.filter(pl.col("measure") == "gap")["reference"].item()  # from the rows themselves
-        assert row["gap"] - row[CHANGE] == pytest.approx(base, abs=1e-12)
-        assert row[CHANGE_LOW] < row[CHANGE] < row[CHANGE_HIGH]
 
 
 def test_weights_and_the_level_reach_the_numbers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,19 +32,21 @@ def test_a_person_reads_one_line_and_a_table(capsys: pytest.CaptureFixture[str])
     out, err = capsys.readouterr()
     assert err == ""
     lines = out.splitlines()
-    assert lines[0].startswith("▲ Broken: 2 of 7 checks. Worst: max-gap 0.03 at seg=a: +10.0 pp")
+    assert lines[0].startswith("▲ Broken: 2 of 7 checks. Most rows misstated: max-gap 0.03 at seg=a: +10.0 pp")
     assert max(map(len, lines)) <= 80
-    assert " ".join(lines[-2:]).startswith("leans: may lie within the limit or beyond, but that it is 0 is ruled out")
+    assert " ".join(lines[-2:]).startswith(
+        "off, limit unclear: may lie within the limit or beyond, but that it is 0 is ruled out"
+    )
     table = [line.split("  ") for line in lines[lines.index("") + 3 : -2]]
     assert lines[lines.index("") + 3].endswith("rows  verdict")
     shown = {row[0]: row[-1] for row in table[1:]}
     assert shown == {
         "seg=a": "▲ Over-predicts",
         "seg=b": "▼ Under-predicts",
-        "seg=c": "△ Leans over",
-        ALL: "● Within tolerance",
+        "seg=c": "△ Off, limit unclear",
+        ALL: "● Within the limit",
         "seg=d": "○ Can't tell yet",
-        "seg=f": "● Within tolerance",
+        "seg=f": "● Within the limit",
         "seg=e": "– Too few rows",
     }
     assert [row[0] for row in table[1:]] == ["seg=a", "seg=b", "seg=c", "seg=d", ALL, "seg=f", "seg=e"]
@@ -79,7 +81,59 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
     environment = {"PYTHONPATH": str(Path(calframe.__file__).parents[1]), "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
-    assert done.stdout.startswith(b"^ Broken: 1 of 1 check. Worst: max-gap 0.03 at (all rows): +10.0 pp")
+    start = b"^ Broken: 1 of 1 check. Most rows misstated: max-gap 0.03 at (all rows): +10.0 pp"
+    assert done.stdout.replace(b"\n", b" ").startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("segments", "options", "start"),
+    [
+        (
+            {"a": LEAN, "f": RIGHT},
+            ["--fail-on", "lean"],
+            "△ Fails: 1 of 3 checks (1 not 0 but maybe within the limit). Most rows misstated: max-gap 0.03 at seg=a",
+        ),
+        (
+            {"a": OVER, "b": UNDER, "c": LEAN, "d": UNSURE, "e": FEW},
+            ["--fail-on", "lean"],
+            "▲ Fails: 3 of 6 checks (2 beyond the limit, 1 not 0 but maybe within the limit). Most rows misstated: ",
+        ),
+        (
+            {"a": OVER, "b": UNDER, "c": LEAN, "d": UNSURE, "e": FEW},
+            ["--fail-on", "undecided"],
+            "▲ Fails: 5 of 6 checks (2 beyond the limit, 1 not 0 but maybe within the limit, 1 undecided, 1 of too few",
+        ),
+        ({"a": OVER, "b": UNDER}, ["--strict"], "▲ Broken: 2 of 3 checks. Most rows misstated: "),
+        (
+            {"d": UNSURE, "f": RIGHT},
+            ["--strict"],
+            "○ Fails: 1 of 3 checks (1 undecided). First: max-gap 0.03 at seg=d",
+        ),
+    ],
+)
+def test_only_what_lies_beyond_a_limit_is_called_broken(
+    segments: dict[str, tuple[int, int]], options: list[str], start: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows(**segments).write_csv("preds.csv")
+    assert main(["check", "preds.csv", *ROLES, *GAP, *options]) == 1
+    assert capsys.readouterr().out.replace("\n", " ").startswith(start)
+    assert main(["check", "preds.csv", *ROLES, *GAP, *options, "--json", "-"]) == 1
+    out, err = capsys.readouterr()
+    assert err.startswith(start)
+    beyond = {one["segment"] for one in json.loads(out)["gate"]["rules"] if one["verdict"] in {"over", "under"}}
+    assert beyond == {f"seg={name}" for name, pair in segments.items() if pair in (OVER, UNDER)}
+
+
+def test_the_first_is_that_of_most_rows_misstated_and_the_help_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    # 10,000 rows 10 points off are 1,000 rows misstated, 400 rows 25 points off are 100
+    rows(small=(400, 100), large=OVER).write_csv("preds.csv")
+    assert main(["check", "preds.csv", *ROLES, *GAP]) == 1
+    out = capsys.readouterr().out.replace("\n", " ")
+    assert "Most rows misstated: max-gap 0.03 at (all rows): +10.6 pp" in out  # and those of both are 1,100
+    assert "worst first: by verdict, then rows times gap" in out
+    assert out.index("seg=large") < out.index("seg=small")
+    assert main(["check", "--help"]) == 0
+    assert "Checks are shown worst first: by verdict, then by rows times" in " ".join(capsys.readouterr().out.split())
 
 
 # JSON and GitHub
@@ -138,11 +192,22 @@ def test_github_gets_errors_and_a_summary(
         "::warning title=undecided::○ Can't tell yet",
     ]
     assert "##[" not in out
-    assert out.startswith("▲ Broken: 2 of 4 checks. Worst: ")
+    assert out.startswith("▲ Broken: 2 of 4 checks. Most rows misstated: ")
     summary = Path("summary.md").read_text(encoding="utf-8")
     assert summary.startswith("before\n### calframe check\n\n▲ Broken: 2 of 4 checks.")
     assert "\n| seg=50%\\| | +10.0 | " in summary
     assert summary.count("\n| ---") == 1
+
+
+def test_github_is_told_that_a_lean_may_lie_within_the_limit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    rows(a=LEAN, f=RIGHT).write_parquet("preds.parquet")
+    assert main(["check", "preds.parquet", *ROLES, *GAP, "--fail-on", "lean", "--format", "github"]) == 1
+    [error] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::error")]
+    assert error.endswith("10,000 rows, off, limit unclear")
+    assert "\noff, limit unclear: may lie within the limit or beyond" in Path("summary.md").read_text(encoding="utf-8")
 
 
 def test_github_without_a_summary_and_with_many_errors(capsys: pytest.CaptureFixture[str]) -> None:

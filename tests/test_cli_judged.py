@@ -109,6 +109,7 @@ def test_the_segments_of_an_audit_worst_first(capsys: pytest.CaptureFixture[str]
     ]
     assert "Largest difference of gaps by seg: 20.0 pp" in " ".join(lines)
     assert "tolerance 3.0 pp" in " ".join(lines)
+    assert "worst first: by verdict, then rows times gap." in " ".join(lines)
 
 
 def test_the_reference_is_compared_with_in_a_table_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,6 +121,7 @@ def test_the_reference_is_compared_with_in_a_table_of_its_own(capsys: pytest.Cap
     assert verdicts in plain  # they stay against the label
     assert max(map(len, compared.splitlines())) <= 80
     assert compared.startswith("Compared with seg=a: ")
+    assert "each interval is of its segment by itself, p is adjusted over all of them" in compared.replace("\n", " ")
     shown = {line.split("  ")[0]: line.split() for line in compared.splitlines() if line.startswith("seg=")}
     # gaps of 10 and 0 points; all rows of the reference are its own, and too few rows are not told
     assert shown["seg=b"][1] == "+10.0"
@@ -209,9 +211,9 @@ def test_the_periods_of_a_series(capsys: pytest.CaptureFixture[str]) -> None:
     start = next(place for place, line in enumerate(lines) if line.startswith("period"))
     shown = [[cell.strip() for cell in line.split("  ") if cell] for line in lines[start + 1 : start + 4]]
     assert [[row[0], row[1], row[2], row[3], *row[5:]] for row in shown] == [
-        ["Jan 2024", "10,000", "50.0%", "0.0", "–", "–", "● within"],
-        ["Feb 2024", "10,000", "50.0%", "0.0", "–", "–", "● within"],
-        ["Mar 2024", "10,000", "40.0%", "+10.0", "< 0.001", "0.000", "▲ over"],
+        ["Jan 2024", "10,000", "50.0%", "0.0", "–", "–", "–", "● within"],
+        ["Feb 2024", "10,000", "50.0%", "0.0", "–", "–", "–", "● within"],
+        ["Mar 2024", "10,000", "40.0%", "+10.0", "< 0.001", "0.000", "0.000", "▲ over"],  # one bin: nothing can move
     ]
     assert lines[start + 4] == "monitor: alarm since 2024-03-10"
     assert "p adjusted and PSI compare with Jan 2024 to Feb 2024" in " ".join(lines)

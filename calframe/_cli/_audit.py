@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from calframe._audit import Audit
 
 _BY = click.option(
-    "--by", multiple=True, required=True, metavar="COLUMN", help="Column that makes segments; repeat it for more."
+    "--by",
+    multiple=True,
+    required=True,
+    metavar="COLUMN",
+    help="Column that makes segments, one a value (numbers of more than ten values: bands, see --numeric-bins); repeat "
+    "it for more.",
 )
 _DEPTH = click.option(
     "--depth",
@@ -92,8 +97,9 @@ def audit(*, files: tuple[str, ...], output: Path | None, form: str | None, **ar
     """Judge every segment of FILE and every crossing of segments at once, worst first.
 
     Which are off, which are within tolerance, and of which it cannot be told yet: one answer that holds over all of
-    them. FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and
-    globs make one table, and `-` reads CSV from standard input. Only the columns named here are read.
+    them. Worst first is by verdict, then by rows times gap: the rows misstated. FILE is Parquet, CSV, TSV,
+    Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and globs make one table, and `-`
+    reads CSV from standard input. Only the columns named here are read.
 
     Example: calframe audit preds.parquet --label late --score p --by carrier --by origin --tolerance 0.05
     """

@@ -59,9 +59,11 @@ def _compared(table: pl.DataFrame, found: Audit) -> str:
         Column(head=head, cells=tuple(map(if_judged, shown, cells)), right=True) for head, cells in texts.items()
     ]
     named = " & ".join(f"{column}={value}" for column, value in found.convention["reference"].items())
+    adjusted = "not adjusted" if found.convention["correction"] == "none" else "adjusted"
     text = (
         f"Compared with {distinct([named], _SENTENCE_CELLS)[0]}: the gap of a segment minus that of the rows of this "
-        "group that are not its own, in percentage points. The verdicts above stay against the label."
+        "group that are not its own, in percentage points; each interval is of its segment by itself, p is "
+        f"{adjusted} over all of them. The verdicts above stay against the label."
     )
     return wrapped(text) + grid(columns, width=width(), style=takes_style()) + and_more(table.height - len(shown))
 
@@ -70,7 +72,7 @@ def _meaning(found: Audit) -> str:
     tolerance = points(found.convention["tolerance"], sign=False)
     text = (
         f"gap: mean score minus observed rate, in percentage points; tolerance {tolerance}; the widened intervals hold "
-        "together over all segments."
+        "together over all segments; worst first: by verdict, then rows times gap."
     )
     differences = to_polars(found.disparities).filter((pl.col("measure") == "gap") & pl.col("value").is_not_null())
     lines = [_difference(row) for row in differences.iter_rows(named=True)]

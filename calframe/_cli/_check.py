@@ -14,7 +14,7 @@ from calframe._cli import _options as given
 from calframe._cli._check_data import annotation_lines, append_summary, json_text
 from calframe._cli._check_rules import Gate, Rule, read_limits, rules_of
 from calframe._cli._files import digest, reading
-from calframe._cli._input import open_input
+from calframe._cli._input import open_input, warn_many_values
 from calframe._cli._output import check_target, put_text
 from calframe._cli._terminal import emit, waiting
 from calframe._cli._text import label_value
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _STDOUT = Path("-")
 _TRIPPED = 1
 _DRAWN = "smece"  # the metric whose interval is drawn
+_CLIPPED = "log_loss"  # the metric that can be infinite
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -66,16 +67,16 @@ _TIME = click.option(
 _STRICT = click.option(
     "--strict",
     is_flag=True,
-    help="Hold only where intervals lie wholly within their limits: one that reaches over breaks, too.",
+    help="Hold only where intervals lie wholly within their limits: one that reaches over fails, too.",
 )
 _FAIL_ON = click.option(
     "--fail-on",
     type=click.Choice(["gap", "lean", "undecided"]),
     default="gap",
     show_default=True,
-    help="What breaks: an interval wholly beyond its limit (gap); a gap that leans to one side, too, its interval "
-    "across the limit but its adjusted p-value below --alpha (lean); or everything that is not known to hold, segments "
-    "of too few rows included (undecided).",
+    help="What fails: an interval wholly beyond its limit (gap); a gap that is known not to be 0, too, though it may "
+    "lie within its limit: the interval reaches across that, and the adjusted p-value is at most --alpha (lean); or "
+    "everything that is not known to hold, segments of too few rows included (undecided).",
 )
 _ALPHA = given.alpha(
     "Accepted chance of any false alarm, for each rule over all segments together.",
@@ -85,10 +86,10 @@ _BY = click.option(
     "--by",
     multiple=True,
     metavar="COLUMN",
-    help="Column that makes segments; repeat it for more, each by itself as in `report`. All rows together are always "
-    "checked. Default: no segments.",
+    help=f"Column that makes segments, {given.EACH_VALUE}; repeat it for more, each by itself as in `report`. All rows "
+    "together are always checked. Default: no segments.",
 )
-_JSON = given.json_output("the verdict, also when it is broken,")
+_JSON = given.json_output("the verdict, also when a check fails,")
 _FORMAT = click.option(
     "--format",
     "form",
@@ -99,24 +100,25 @@ _FORMAT = click.option(
 )
 
 
-@click.command("check", short_help="Gate a pipeline: exit status 1 if a limit is broken.")
+@click.command("check", short_help="Gate a pipeline: exit status 1 if a check fails.")
 @given.options(
     *(given.FILES, given.LABEL, given.ONE_SCORE, _BY, given.WEIGHT, _MAX_GAP, _MAX_ECE, _MAX, _MIN, _MAX_DRIFT),
     *(_TIME, given.PERIOD, given.ZONE, given.REFERENCE, _STRICT, _FAIL_ON, _ALPHA),
     *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, given.RESAMPLES, given.SEED),
-    *(given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _JSON, _FORMAT),
+    *(given.CLIP, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _JSON, _FORMAT),
 )
 @click.pass_context
 def check(
     context: click.Context, /, *, files: tuple[str, ...], json_output: Path | None, form: str, **arguments: Any
 ) -> None:
-    """Check limits in FILE, segment by segment: exit status 0 if all hold, 1 if one is broken, 2 if it could not run.
+    """Check limits in FILE, segment by segment: exit status 0 if none fails, 1 if one does, 2 if it could not run.
 
     A limit is broken where the interval of a value lies wholly beyond it, so that chance seldom breaks one; what is not
-    decided does not, but is said. There is no limit unless you give one. A segment is judged if it has 100 rows, with
-    10 positives and 10 negatives. FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several
-    files of one format and globs make one table, and `-` reads CSV from standard input. Only the columns named here are
-    read.
+    decided does not fail unless you ask for that, but is said. There is no limit unless you give one. A segment is
+    judged if it has 100 rows, with 10 positives and 10 negatives. Checks are shown worst first: by verdict, then by
+    rows times the size of the gap, of its change, or of how far a metric is beyond its limit. FILE is Parquet, CSV,
+    TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and globs make one table, and
+    `-` reads CSV from standard input. Only the columns named here are read.
 
     Example: calframe check preds.parquet --label late --score p --by carrier --max-gap 0.03 --min auc=0.7
     """
@@ -140,11 +142,13 @@ def _check(rules: Sequence[Rule], arguments: dict[str, Any]) -> None:
     drifts = any(rule.kind == "drift" for rule in rules)
     binned = any(rule.kind in {"max", "min"} and rule.is_binned for rule in rules)
     drawn = any(rule.metric == _DRAWN for rule in rules)
+    clipped = any(rule.metric == _CLIPPED for rule in rules)
     leans = any(rule.kind in {"gap", "drift"} for rule in rules)
     needs = {
         "--max-drift": dict.fromkeys(("time", "every", "time_zone", "reference"), drifts),
         "a limit on a binned metric, such as --max-ece": dict.fromkeys(("bins", "strategy", "closed"), binned),
         f"--max {_DRAWN}=VALUE": dict.fromkeys(("resamples", "seed"), drawn),
+        f"--max {_CLIPPED}=VALUE": {"clip": clipped},
     }
     for unless, needed in needs.items():
         refuse_idle(needed, unless)
@@ -195,6 +199,7 @@ def _request(
 
     bins = given.read_bins(others["bins"])
     table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=others["time"])
+    warn_many_values(table, by)
     roles = {"label": label, "score": score, "weight": weight}
     roles["positive"] = label_value(table, label=label, text=positive)
     roles |= {name: others[name] for name in ("link", "invalid", "weight_kind")}
@@ -205,6 +210,7 @@ def _request(
         roles=roles,
         binning={"bins": bins, "strategy": others["strategy"], "closed": others["closed"]},
         drawing={"n_resamples": others["resamples"], "rng": others["seed"]},
+        clip=others["clip"],
         timing={
             **{name: others[name] for name in ("time", "every", "time_zone")},
             "reference": given.read_reference(others["reference"]),

@@ -37,15 +37,16 @@ def json_text(gate: Gate, *, options: Mapping[str, Any], rows: Mapping[str, Any]
     Returns
     -------
     str
-        JSON without NaN or infinities, with a line break at its end. `gate.rules` are those that are broken,
-        `gate.undecided` those that neither are nor hold, `segments` everything, both worst first.
+        JSON without NaN or infinities, with a line break at its end. `gate.rules` are the checks that fail, of which
+        the verdict of those beyond their limits is `over` or `under`, `gate.undecided` those that neither fail nor
+        hold, `segments` everything; all worst first.
     """
     libraries = {name: version(name) for name in ("polars", "numpy")}
     data = {
         "schema": SCHEMA,
         "gate": {
             "tripped": gate.tripped,
-            "rules": [_record(one) for one in gate.broken],
+            "rules": [_record(one) for one in gate.failing],
             "undecided": [_record(one) for one in gate.undecided],
             **options,
         },
@@ -74,7 +75,7 @@ def _segments(gate: Gate) -> list[dict[str, Any]]:
 
 
 def annotation_lines(gate: Gate) -> Iterator[str]:
-    """Return lines that GitHub shows beside a run: an error for each broken check, a warning for what is undecided.
+    """Return lines that GitHub shows beside a run: an error for each check that fails, a warning for what is undecided.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def annotation_lines(gate: Gate) -> Iterator[str]:
     """
     from calframe._cli._check_view import described, verdict_lines  # noqa: PLC0415  rich is for tables, not for --help
 
-    for one in gate.broken[:_ANNOTATIONS]:
+    for one in gate.failing[:_ANNOTATIONS]:
         yield f"::error title={_escaped(one.rule.name)}::{_escaped(described(one))}"
     if gate.undecided:
         yield f"::warning title=undecided::{_escaped(verdict_lines(gate)[-1])}"
@@ -111,7 +112,7 @@ def append_summary(gate: Gate, *, alpha: float) -> None:
 
 
 def _markdown(gate: Gate, *, alpha: float) -> str:
-    from calframe._cli._check_view import cells_of, meaning, verdict_lines  # noqa: PLC0415  as above
+    from calframe._cli._check_view import cells_of, leanings, meaning, verdict_lines  # noqa: PLC0415  as above
 
     parts = ["### calframe check", *map(escaped, verdict_lines(gate))]
     for rule, found in gate.by_rule():
@@ -119,7 +120,9 @@ def _markdown(gate: Gate, *, alpha: float) -> str:
         rows = [f"| {' | '.join(map(escaped, cells))} |\n" for cells in cells_of(found[:_MARKDOWN_ROWS])]
         more = len(found) - len(rows)
         parts.append(escaped(meaning(rule, alpha)))
-        parts.append(head + "".join(rows) + (f"\nand {more:,} more\n" if more else ""))
+        said = [f"\nand {more:,} more\n"] if more else []
+        said += [f"\n{escaped(line)}\n" for line in leanings(found, alpha)]
+        parts.append(head + "".join([*rows, *said]))
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +12,13 @@ import polars as pl
 
 from calframe._audit import audit
 from calframe._cli._check_rules import ALL_ROWS, Finding, Rule
-from calframe._columns import exact_column
 from calframe._drift import drift
 from calframe._kernels._intervals import sidak_level
 from calframe._metrics import metrics
 from calframe._typing import VerdictName
+from calframe._verdicts import verdict_of
 
-CHANGE, CHANGE_LOW, CHANGE_HIGH = "gap_change", "_cf_change_low", "_cf_change_high"
-CHANGE_PVALUE = "gap_change_pvalue_adjusted"
-
+_CHANGE = ("gap_change", "gap_change_simultaneous_low", "gap_change_simultaneous_high")
 _ONE = "_cf_all"  # a segment column of one value, for a table without segments
 _ANY_TOLERANCE = 0.5  # where no rule is about the gap
 _MANY = 100_000_000  # segments that are an identifier fail on memory first
@@ -43,6 +42,8 @@ class Request:
         Arguments about bins.
     drawing : mapping
         Arguments about resamples.
+    clip : float or None
+        How far from 0 and 1 scores stay in the log loss.
     timing : mapping
         Arguments about time.
     """
@@ -53,6 +54,7 @@ class Request:
     roles: Mapping[str, Any]
     binning: Mapping[str, Any]
     drawing: Mapping[str, Any]
+    clip: float | None
     timing: Mapping[str, Any]
 
 
@@ -186,6 +188,7 @@ def _measured(
         **request.roles,
         **request.binning,
         **request.drawing,
+        clip=request.clip,
     )
     for row in plan.collect().iter_rows(named=True):
         yield (column, None if column is None else row[column]), row
@@ -206,68 +209,22 @@ def _of_drift(rule: Rule, rows: Sequence[Mapping[str, Any]], request: Request) -
             **request.roles,
             **request.binning,
         )
-        counted = "n" if request.roles["weight"] is None else "weight_sum"
-        moved = changes(found.table, keys=[column] if column else [], counted=counted)
+        moved = found.table.filter(pl.col("gap_change").is_not_null())
         labels = found.labels()
         compared += moved.height
         for row in moved.iter_rows(named=True):
             value = None if column is None else row[column]
             place = {**row, "column": column, "value": value, "segment": names[column, value]}
             period = {"period": row["period"].isoformat(), "called": labels[row["period"]]}
-            values = [row[name] for name in (CHANGE, CHANGE_LOW, CHANGE_HIGH)]
-            yield _finding(rule, place, *values, verdict=_moved(rule, row, alpha), **period)
+            yield _finding(rule, place, *(row[name] for name in _CHANGE), verdict=_moved(rule, row, alpha), **period)
     if not compared:
         msg = f"no period lies outside the reference ({found.reference}), so --max-drift cannot be checked."
         raise click.ClickException(msg)
 
 
-def changes(table: pl.DataFrame, *, keys: Sequence[str], counted: str) -> pl.DataFrame:
-    """Return the periods that `drift` compares with the reference, with intervals of the change of their gaps.
-
-    Whether a gap has changed at all is said by the p-value of `drift`; how far it may have is not. The interval of a
-    difference of independent values follows from the intervals of each (Zou, Huang and Zhang 2009, Computational
-    Statistics & Data Analysis 53, 1080-1085, https://doi.org/10.1016/j.csda.2008.09.033): it holds over all periods
-    together, as those do. That of the reference follows likewise from those of its periods, by their rows.
-
-    Parameters
-    ----------
-    table
-        As `drift` gives it.
-    keys
-        The segment columns.
-    counted
-        The column of rows, or of their weights.
-
-    Returns
-    -------
-    polars.DataFrame
-        The compared rows of `table` with the columns `CHANGE_LOW` and `CHANGE_HIGH` beside `CHANGE`.
-    """
-    gap, low, high, change = (pl.col(name) for name in ("gap", "simultaneous_low", "simultaneous_high", CHANGE))
-    weight = pl.when(change.is_null() & (pl.col("n") > 0)).then(pl.col(counted))  # of the periods of the reference
-    series = [exact_column(name) for name in keys]
-
-    def total(values: pl.Expr) -> pl.Expr:
-        return values.sum().over(series) if series else values.sum()
-
-    share = weight / total(weight)
-    below, above = total((share * (gap - low)) ** 2), total((share * (high - gap)) ** 2)
-    found = table.with_columns(
-        (change - ((gap - low) ** 2 + above).sqrt()).alias(CHANGE_LOW),
-        (change + ((high - gap) ** 2 + below).sqrt()).alias(CHANGE_HIGH),
-    )
-    return found.filter(change.is_not_null())
-
-
 def _moved(rule: Rule, row: Mapping[str, Any], alpha: float) -> VerdictName:
-    low, high = row[CHANGE_LOW], row[CHANGE_HIGH]
     if row["verdict"] == "few":
         return "few"
-    if low is None or high is None:
-        return "unsure"
-    if low > rule.limit or high < -rule.limit:
-        return "over" if low > rule.limit else "under"
-    if -rule.limit <= low and high <= rule.limit:
-        return "within"
-    leans = row[CHANGE_PVALUE] is not None and row[CHANGE_PVALUE] < alpha
-    return ("leans_over" if row[CHANGE] > 0 else "leans_under") if leans else "unsure"
+    names = (*_CHANGE, "gap_change_pvalue_adjusted")
+    values = (math.nan if row[name] is None else row[name] for name in names)
+    return verdict_of(*values, tolerance=rule.limit, alpha=alpha)

@@ -12,28 +12,34 @@ import click
 
 from calframe._measures import known_metrics
 from calframe._typing import VerdictName
-from calframe._verdicts import LEANS, RANK, WORDS
+from calframe._verdicts import CLEAR, LEANS, RANK, WORDS
 
 Kind: TypeAlias = Literal["gap", "drift", "max", "min"]
 FailOn: TypeAlias = Literal["gap", "lean", "undecided"]
 
 ALL_ROWS = "(all rows)"
 
-_MOVED: Mapping[VerdictName, tuple[str, str]] = {
-    **WORDS,
-    "over": ("▲", "Gap rose"),
-    "under": ("▼", "Gap fell"),
-    "leans_over": ("△", "Leans up"),
-    "leans_under": ("▽", "Leans down"),
-}
 _LIMITED: Mapping[VerdictName, tuple[str, str]] = {
     **WORDS,
     "over": ("▲", "Above the limit"),
     "under": ("▼", "Below the limit"),
     "within": ("●", "Within the limit"),
 }
+_GAP: Mapping[VerdictName, tuple[str, str]] = {  # a lean is about 0, and says nothing of the limit
+    **_LIMITED,
+    **{name: WORDS[name] for name in CLEAR},
+    "leans_over": ("△", "Off, limit unclear"),
+    "leans_under": ("▽", "Off, limit unclear"),
+}
+_MOVED: Mapping[VerdictName, tuple[str, str]] = {
+    **_LIMITED,
+    "over": ("▲", "Gap rose"),
+    "under": ("▼", "Gap fell"),
+    "leans_over": ("△", "Moved, limit unclear"),
+    "leans_under": ("▽", "Moved, limit unclear"),
+}
 _WORDS: Mapping[Kind, Mapping[VerdictName, tuple[str, str]]] = {
-    "gap": WORDS,
+    "gap": _GAP,
     "drift": _MOVED,
     "max": _LIMITED,
     "min": _LIMITED,
@@ -131,7 +137,7 @@ class Finding:
 
     @property
     def excess(self) -> float:
-        """How many rows times how far beyond the limit, for the order."""
+        """How many rows times the gap or its change, or times how far a metric is beyond its limit, for the order."""
         if self.observed is None:
             return -math.inf
         if self.rule.kind in {"gap", "drift"}:
@@ -146,43 +152,43 @@ class Gate:
 
     Attributes
     ----------
-    findings, broken, undecided : tuple of Finding
-        All of them, those that break the gate, and those that neither do nor hold.
+    findings, failing, undecided : tuple of Finding
+        All of them, those that the gate fails on, beyond their limits or not, and those that neither do nor hold.
     """
 
     findings: tuple[Finding, ...]
-    broken: tuple[Finding, ...]
+    failing: tuple[Finding, ...]
     undecided: tuple[Finding, ...]
 
     @classmethod
     def of(cls, findings: Sequence[Finding], *, fail_on: FailOn, strict: bool) -> Gate:
-        """Sort findings into those that break, those that are not decided, and the rest.
+        """Sort findings into those that fail, those that are not decided, and the rest.
 
         Parameters
         ----------
         findings
             In any order.
         fail_on
-            What breaks besides an interval beyond its limit.
+            What fails besides an interval beyond its limit.
         strict
-            Whether an interval that reaches over its limit breaks, too.
+            Whether an interval that reaches over its limit fails, too.
         """
-        breaks: set[str] = {"over", "under"}
+        fails: set[str] = {*CLEAR}
         if strict or fail_on != "gap":
-            breaks |= LEANS
+            fails |= LEANS
         if strict or fail_on == "undecided":
-            breaks |= {"unsure"}
+            fails |= {"unsure"}
         if fail_on == "undecided":
-            breaks |= {"few"}
-        worst = sorted(findings, key=lambda one: (one.verdict not in breaks, RANK[one.verdict], -one.excess))
-        broken = tuple(one for one in worst if one.verdict in breaks)
-        rest = [one for one in worst if one.verdict not in breaks and one.verdict != "within"]
-        return cls(findings=tuple(worst), broken=broken, undecided=tuple(rest))
+            fails |= {"few"}
+        worst = sorted(findings, key=lambda one: (one.verdict not in fails, RANK[one.verdict], -one.excess))
+        failing = tuple(one for one in worst if one.verdict in fails)
+        rest = [one for one in worst if one.verdict not in fails and one.verdict != "within"]
+        return cls(findings=tuple(worst), failing=failing, undecided=tuple(rest))
 
     @property
     def tripped(self) -> bool:
-        """Whether a rule is broken."""
-        return bool(self.broken)
+        """Whether anything fails."""
+        return bool(self.failing)
 
     def by_rule(self) -> list[tuple[Rule, list[Finding]]]:
         """Return the findings of each rule, worst first, the rule with the worst of them first."""

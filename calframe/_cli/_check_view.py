@@ -11,12 +11,25 @@ from calframe._cli._judged_view import and_more
 from calframe._cli._names import name_column
 from calframe._cli._notes import wrapped
 from calframe._cli._terminal import takes_style, width
-from calframe._verdicts import LEANS
+from calframe._verdicts import CLEAR, LEANS
 from calframe._words._lines import distinct
 from calframe._words._numbers import interval, points
 
 _SENTENCE_CELLS = 48  # room of a segment's name in a sentence
 _SHOWN = 20  # segments of each rule, worst first
+_ORDERS = {"gap": "gap", "drift": "change"}
+_MOST = {
+    "gap": "Most rows misstated",
+    "drift": "Most rows moved",
+    "max": "Most beyond, times rows",
+    "min": "Most beyond, times rows",
+}
+_REASONS = {
+    "beyond the limit": CLEAR,
+    "not 0 but maybe within the limit": LEANS,
+    "undecided": {"unsure"},
+    "of too few rows": {"few"},
+}
 _MEANINGS = {
     "gap": "mean score minus observed rate, in percentage points",
     "drift": "how far that gap has moved from the reference's, in percentage points",
@@ -44,8 +57,11 @@ def verdict_lines(gate: Gate) -> list[str]:
         ]
     lines = []
     if gate.tripped:
-        worst = gate.broken[0]
-        lines.append(f"{worst.words[0]} Broken: {len(gate.broken):,} of {checks}. Worst: {described(worst)}.")
+        first, why = gate.failing[0], _reasons(gate.failing)
+        lines.append(
+            f"{first.words[0]} {'Fails' if why else 'Broken'}: {len(gate.failing):,} of {checks}{why}. "
+            f"{_superlative(first)}: {described(first)}."
+        )
     if gate.undecided:
         first = gate.undecided[0]
         how = "undecided" if gate.tripped else "undecided, none broken"
@@ -103,7 +119,21 @@ def cells_of(found: Sequence[Finding]) -> list[tuple[str, str, str, str, str]]:
 def meaning(rule: Rule, alpha: float) -> str:
     """Return what the numbers under a rule are."""
     what = _MEANINGS.get(rule.kind, rule.metric)
-    return f"{rule.text}: {what}; {100 * (1 - alpha):g}% intervals that hold together"
+    order = _ORDERS.get(rule.kind, "how far beyond")
+    return (
+        f"{rule.text}: {what}; {100 * (1 - alpha):g}% intervals that hold together; worst first: by verdict, then rows "
+        f"times {order}"
+    )
+
+
+def leanings(found: Sequence[Finding], alpha: float) -> list[str]:
+    """Return what is to be said of the findings whose side of the limit is open though 0 is ruled out, if any are."""
+    words = {one.words[1] for one in found if one.verdict in LEANS}
+    return [
+        f"{text.lower()}: may lie within the limit or beyond, but that it is 0 is ruled out (adjusted p at most "
+        f"{alpha:g})"
+        for text in words
+    ]
 
 
 def _table(rule: Rule, found: Sequence[Finding], alpha: float) -> str:
@@ -117,12 +147,19 @@ def _table(rule: Rule, found: Sequence[Finding], alpha: float) -> str:
         Column(head="verdict", cells=verdicts),
     ]
     text = wrapped(meaning(rule, alpha)) + grid(columns, width=width(), style=takes_style())
-    leans = wrapped(_leaning(alpha)) if any(one.verdict in LEANS for one in found) else ""
-    return text + and_more(len(found) - len(shown)) + leans
+    return text + and_more(len(found) - len(shown)) + "".join(map(wrapped, leanings(found, alpha)))
 
 
-def _leaning(alpha: float) -> str:
-    return f"leans: may lie within the limit or beyond, but that it is 0 is ruled out (adjusted p below {alpha:g})"
+def _reasons(failing: Sequence[Finding]) -> str:
+    """Say why checks fail, unless all of them lie beyond their limits."""
+    counts = [sum(one.verdict in verdicts for one in failing) for verdicts in _REASONS.values()]
+    said = [f"{count:,} {why}" for why, count in zip(_REASONS, counts, strict=True) if count]
+    return "" if counts[0] == len(failing) else f" ({', '.join(said)})"
+
+
+def _superlative(first: Finding) -> str:
+    """Say what the first finding of its verdict has most of; nothing of one whose value tells little or is hidden."""
+    return _MOST[first.rule.kind] if first.verdict in CLEAR | LEANS else "First"
 
 
 def _value(one: Finding, *, unit: bool = False) -> str:

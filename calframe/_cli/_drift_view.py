@@ -7,18 +7,18 @@ from typing import Any
 
 import polars as pl
 
-from calframe._cli._grid import Column, grid
+from calframe._cli._grid import Column, grid, span
 from calframe._cli._names import short_names
 from calframe._cli._notes import left_out, wrapped
-from calframe._cli._terminal import takes_style, width
+from calframe._cli._terminal import NO_EDGE, PAGE, takes_style, width
 from calframe._drifting._alarms import Alarm, alarm_words
 from calframe._drifting._drawn import empty_words
 from calframe._drifting._frames import by_series
 from calframe._drifting._result import Drift
-from calframe._drifting._view import periods_view
+from calframe._drifting._view import periods_view, psi_words
 from calframe._results import to_polars
 from calframe._words._lines import printable
-from calframe._words._numbers import plural, points, rows
+from calframe._words._numbers import points, rows
 
 _NAME_CELLS = 24  # room of a segment's name
 _TEXTS = ("period", "verdict")  # columns that stand to the left
@@ -52,8 +52,10 @@ def _head(found: Drift) -> list[str]:
     """Say what stands out, and what must be known of the reference."""
     if found.time is None:
         return [wrapped(printable(found.about_reference))] if found.about_reference else []
-    head = found.headline or f"None of {plural(found.course['period'].n_unique(), 'period')} has rows enough to judge."
-    return [wrapped(printable(head)) + (wrapped(printable(found.about_reference)) if found.about_reference else "")]
+    return [
+        wrapped(printable(found.headline or ""))
+        + (wrapped(printable(found.about_reference)) if found.about_reference else "")
+    ]
 
 
 def _headings(values: Sequence[tuple[Any, ...]], keys: Sequence[str]) -> list[str]:
@@ -73,7 +75,13 @@ def _periods(part: pl.DataFrame, found: Drift) -> str:
         Column(head=name, cells=tuple(view[name]), key=name == "period", right=name not in _TEXTS)
         for name in view.columns
     ]
-    return grid(columns, width=width(), style=takes_style())
+    return grid(_fitting(columns), width=width(), style=takes_style())
+
+
+def _fitting(columns: list[Column]) -> list[Column]:
+    """Leave out the rate, which tells least, where that brings the others into one line."""
+    edge, others = PAGE if width() == NO_EDGE else width(), [column for column in columns if column.head != "rate"]
+    return others if span(others) <= edge < span(columns) else columns
 
 
 def _monitored(alarm: Alarm | None, found: Drift) -> str:
@@ -81,7 +89,7 @@ def _monitored(alarm: Alarm | None, found: Drift) -> str:
     if found.time is None or alarm is None:
         return ""
     quiet = f" in {alarm.batches:,} batch{'' if alarm.batches == 1 else 'es'}" if alarm.since is None else ""
-    return f"{alarm_words([alarm])}{quiet}\n"
+    return wrapped(f"{alarm_words([alarm], clip='--clip')}{quiet}")
 
 
 def _meaning(found: Drift, table: pl.DataFrame) -> str:
@@ -89,18 +97,9 @@ def _meaning(found: Drift, table: pl.DataFrame) -> str:
     text = (
         f"gap: mean score minus observed rate, in percentage points; tolerance {points(found.tolerance, sign=False)}; "
         f"the widened intervals hold together over all periods{' and segments' if found.by else ''}. p adjusted and "
-        f"PSI compare with {found.reference}: p says whether the gap is the same, PSI how far the scores have moved"
-        f"{_chance(table)}. {empty_words(found.n_empty)}"
+        f"PSI compare with {found.reference}: p says whether the gap is the same. "
+        f"{psi_words(table, alpha=found.alpha)} {empty_words(found.n_empty)}"
     )
     if found.time is not None:
         text += f" The monitor sounds at an e-value of {found.alarm_at:g}, whenever one looks."
     return wrapped(printable(text) + undated + left_out(table))
-
-
-def _chance(table: pl.DataFrame) -> str:
-    """Say what psi chance alone makes."""
-    chance = table["psi_expected"].drop_nulls()
-    if not len(chance):
-        return ""
-    ends = [f"{value:.3f}" for value in (chance.min(), chance.max()) if isinstance(value, float)]
-    return f" (by chance about {' to '.join(dict.fromkeys(ends))})"

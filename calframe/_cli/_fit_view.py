@@ -8,6 +8,7 @@ import polars as pl
 
 from calframe._cli._names import short_names
 from calframe._cli._notes import counted, names_listed, said, wrapped
+from calframe._cli._words import as_options
 from calframe._maps._map import CalibrationMap
 
 _NAME_CELLS = 48  # room of a column's name in a sentence
@@ -37,7 +38,7 @@ def fit_view(found: CalibrationMap, *, by: Sequence[str]) -> str:
     without = counted({"n_missing": found.n_missing, "n_invalid": found.n_invalid})
     without = f" (left out: {without})" if without else ""
     lines = [f"{found.method} map of {scores}, fitted to {rows}{without}.", _segments(found, by)]
-    lines.extend(f"Note: {note}." for note in found.notes)
+    lines.extend(f"Note: {as_options(note)}." for note in found.notes)
     lines.extend(_notes(found))
     return "".join(map(wrapped, lines))
 
@@ -58,4 +59,4 @@ def _notes(found: CalibrationMap) -> list[str]:
     """Say each note once, with the segments it is about."""
     table = pl.DataFrame(found.segments.keys)
     about = said(table, table.columns, found.segments.note)
-    return [f"{names_listed(segments)} – {note}." for note, segments in about.items()]
+    return [f"{names_listed(segments)} – {as_options(note)}." for note, segments in about.items()]

@@ -14,19 +14,19 @@ from calframe._cli._input import check_scores, open_input, score_argument
 from calframe._cli._progress import summed
 from calframe._cli._terminal import waiting
 from calframe._cli._text import label_value
+from calframe._typing import TEST_METHODS
 
 if TYPE_CHECKING:
     from calframe._inference import TestResult
-
-_METHODS = ("resampling", "spiegelhalter", "hosmer_lemeshow", "ecce", "ks", "cox", "gap", "corp", "kernel")
 
 _METHOD = click.option(
     "--method",
     "methods",
     multiple=True,
-    type=click.Choice(_METHODS),
+    type=click.Choice(TEST_METHODS),
     metavar="NAME",
-    help=f"Test; repeat it for more: {', '.join(_METHODS)}. Default: resampling, which draws labels from the scores.",
+    help=f"Test; repeat it for more: {', '.join(TEST_METHODS)}. Default: resampling, which draws labels from the "
+    "scores.",
 )
 _STATISTIC = click.option(
     "--statistic",

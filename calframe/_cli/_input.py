@@ -7,9 +7,13 @@ from typing import Any
 
 import click
 import polars as pl
+from polars import selectors as cs
 
 from calframe._cli._files import open_table
 from calframe._cli._text import Part, check_twins, label_value, typed, with_time
+from calframe._errors import warn
+
+_MANY_VALUES = 50  # of a column of numbers: more are no names
 
 
 def open_input(
@@ -50,6 +54,25 @@ def open_input(
         return _opened(sources, parts)
     parts.pop(time, None)
     return with_time(_opened(sources, parts, also=[time]), time)
+
+
+def warn_many_values(table: pl.LazyFrame, by: Sequence[str]) -> None:
+    """Note that each value of a column of numbers is a segment, where these are many.
+
+    Parameters
+    ----------
+    table
+        The table, its columns typed.
+    by
+        The segment columns.
+    """
+    kinds = table.collect_schema()
+    numbers = cs.by_name(*(name for name in by if name in kinds and kinds[name].is_numeric()))
+    for name, values in table.select(numbers.drop_nulls().n_unique()).collect().to_dict(as_series=False).items():
+        if values[0] > _MANY_VALUES:
+            warn(
+                f"segment column {name!r} has {values[0]:,} values, each a segment of its own; cut it into bands first."
+            )
 
 
 def check_scores(scores: Sequence[str], classes: Mapping[str, str], notion: str | None) -> None:

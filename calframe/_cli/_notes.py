@@ -8,6 +8,7 @@ import polars as pl
 
 from calframe._cli._names import row_names
 from calframe._cli._terminal import PAGE, width
+from calframe._cli._words import as_options
 from calframe._words._lines import wrapped as lines_of
 
 LONG_LINE = 120  # cells; a longer line is turned around, if that helps
@@ -33,8 +34,11 @@ def note_lines(table: pl.DataFrame, keys: Sequence[str]) -> str:
     """
     notes = table["note"].to_list()
     if "metric" in keys:  # it is named in front
-        notes = [note and note.replace(f" for {name}", "") for note, name in zip(notes, table["metric"], strict=True)]
-    lines = [_listed(names, of=table.height) + note for note, names in said(table, keys, notes).items()]
+        notes = [
+            note and note.replace(f" for {name}", "").replace(f"{name}: ", "")
+            for note, name in zip(notes, table["metric"], strict=True)
+        ]
+    lines = [_listed(names, of=table.height) + as_options(note) for note, names in said(table, keys, notes).items()]
     return "".join(["\n", *(wrapped(line, min(width(), LONG_LINE)) for line in lines)]) if lines else ""
 
 

@@ -87,6 +87,7 @@ def json_output(says: str) -> Decorator:
 
 
 ALL = "all"
+EACH_VALUE = "one a value, of numbers too"
 
 FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True)
 LABEL = click.option(
@@ -148,7 +149,7 @@ BY = click.option(
     "--by",
     multiple=True,
     metavar="COLUMN",
-    help="Column that makes segments; repeat it for more. Default: no segments.",
+    help=f"Column that makes segments, {EACH_VALUE}; repeat it for more. Default: no segments.",
 )
 WEIGHT = click.option(
     "--weight",

@@ -12,7 +12,7 @@ import click
 
 from calframe._cli import _options as given
 from calframe._cli._files import STDIN, reading
-from calframe._cli._input import open_input
+from calframe._cli._input import open_input, warn_many_values
 from calframe._cli._output import PAGE_SUFFIXES, check_target, file_size
 from calframe._cli._terminal import emit, waiting
 from calframe._cli._text import label_value
@@ -55,9 +55,9 @@ def report(
 ) -> None:
     """Write an HTML report of FILE: what is wrong with the scores, where, and since when.
 
-    The verdict and the segments, worst first, are printed too. FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or
-    JSON, told by its suffix; several files of one format and globs make one table, and `-` reads CSV from standard
-    input. Only the columns named here are read.
+    The verdict and the segments, worst first (by verdict, then by rows times gap), are printed too. FILE is Parquet,
+    CSV, TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and globs make one table,
+    and `-` reads CSV from standard input. Only the columns named here are read.
 
     Example: calframe report preds.parquet --label late --score p --by carrier --time date -o report.html
     """
@@ -87,6 +87,7 @@ def _reported(
     metrics = others.pop("metrics")
     with reading(files), waiting("Computing the report"):
         table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=time)
+        warn_many_values(table, by)
         value = label_value(table, label=label, text=positive)
         return compute(
             table,
