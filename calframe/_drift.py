@@ -106,7 +106,7 @@ def drift(
         After what the monitor is looked at: rows of the same time, or of the same local day, are one batch.
     clip : float, optional
         How far from 0 and 1 the monitor keeps scores. By default as they are: a label that its score said could not be
-        is infinite evidence.
+        is infinite evidence. The guarantee stays: right scores that are moved gain nothing.
     run_length : float, default 10,000
         Batches that pass on average, at least, before the e-detector sounds without a reason.
 
@@ -124,6 +124,8 @@ def drift(
     Notes
     -----
     Intervals of a gap mirror those of the rate, scores held fixed: Wilson's, for verdicts that of Clopper and Pearson.
+    Those of a change of the gap are made of those of both gaps, so that they allow for few events on either side
+    (Newcombe 1998, method 10); simultaneous ones use the level of the simultaneous intervals of the gaps.
 
     ``gap_pvalue`` is twice the smaller tail of the Binomial of the mean score, exact for equal scores and cautious for
     others; it is the test behind the verdict. ``gap_change_pvalue`` predicts the positives of the period, or of the
@@ -147,7 +149,8 @@ def drift(
     The headline names the first period of a run to the end of which every judged period (100 rows) is marked the same
     way, whose gap as a whole is clearly beyond the tolerance, and where the gap is not one that was always there. Where
     there is no such run, it says when judged periods were clearly off, and how the latest one is. How many segments
-    moved along is told by ``gap_change_pvalue`` of before and since, adjusted over segments.
+    moved along is told by ``gap_change_pvalue`` of before and since, times the number of periods that the run could
+    have begun with, adjusted over segments.
 
     The monitor bets against "a label is 1 with the probability that its score says, whatever went before": half of the
     stake on shifts and slopes of the logit, half on shifts within ten bins of the score. Scores being right, the chance
@@ -163,6 +166,10 @@ def drift(
 
     Shin, J., Ramdas, A. and Rinaldo, A. (2024). E-detectors: a nonparametric framework for sequential change detection.
     The New England Journal of Statistics in Data Science 2, 229-260. https://doi.org/10.51387/23-NEJSDS51
+
+    Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions: comparison of eleven
+    methods. Statistics in Medicine 17, 873-890.
+    https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I
 
     Yurdakul, B. and Naranjo, J. (2020). Statistical properties of the population stability index. Journal of Risk Model
     Validation 14(4), 89-100. https://doi.org/10.21314/JRMV.2020.227
@@ -242,6 +249,7 @@ def drift(
         course=pl.concat([_named(one) for one in over_time]),
         since=tuple(one.since for one in over_time if one.since is not None),
         reference=chosen.words,
+        reference_periods=chosen.labels,
         reference_gap=reference_table(lines, found, options),
         by=roles.by,
         scores=roles.scores,

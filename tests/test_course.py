@@ -200,6 +200,18 @@ def test_a_segment_that_moved_as_chance_would_have_it_is_not_counted() -> None:
     assert (found.since.moved, found.since.judged) == (3, 4)
 
 
+def test_a_segment_is_counted_only_if_the_choice_of_the_period_does_not_explain_it() -> None:
+    # Its gap rose by 4.5 points, from 3,000 rows to 1,000: z = 0.045 / sqrt(0.25 (1 / 3000 + 1 / 1000)) = 2.46,
+    # p = 0.014, and 0.097 as the least of seven p-values, for the run could have begun with any period but the first.
+    some = exact(*[(500, 0.5)] * 6, *[(500, 0.455)] * 2).with_columns(group=pl.lit("some"))
+    rose = exact(*[(1500, 0.5)] * 6, *[(1500, 0.42)] * 2).with_columns(
+        group=(pl.int_range(pl.len()) % 3).cast(pl.String)
+    )
+    found = course_of(pl.concat([some, rose]), by="group")
+    assert found.since is not None
+    assert (found.since.moved, found.since.judged) == (3, 4)
+
+
 def test_of_many_segments_hardly_one_moves_by_chance() -> None:
     # 200 segments of right scores: by raw p-values below 5 % about five move up, by adjusted ones one in twenty tables.
     rng = np.random.default_rng(3)
@@ -208,13 +220,13 @@ def test_of_many_segments_hardly_one_moves_by_chance() -> None:
         table, Roles.from_arguments(label="y", score="p", time="day", by="group"), every="1mo", engine=None
     )
     part = (days.periods.index >= 2).astype(np.int64)
-    moved = {name: _moved(days, part, up=True, alpha=0.05, correction=name) for name in ("none", "holm")}
+    moved = {name: _moved(days, part, splits=1, up=True, alpha=0.05, correction=name) for name in ("none", "holm")}
     assert moved["none"][0] >= 2
     assert moved["holm"] == (0, 200)
 
 
 def test_every_segment_that_moved_with_the_rest_is_counted() -> None:
-    found = course_of(exact(*[STEADY] * 6, HIGH, HIGH, segments=4), by="group")
+    found = course_of(exact(*[STEADY] * 6, (2000, 0.42), (2000, 0.42), segments=4), by="group")
     assert found.since is not None
     assert (found.since.moved, found.since.judged) == (4, 4)
 

@@ -90,7 +90,7 @@ def test_counts_say_what_was_left_out() -> None:
         (months(3)[2], 0, 1, 0),
     ]
     assert (found.n, found.n_missing, found.n_invalid, found.n_undated) == (3, 2, 1, 0)
-    assert found.table["note"][2] == "no rows used"
+    assert found.table["note"][2] == "no usable rows"
     undated = followed(pl.DataFrame({**columns, "p": [0.5] * 6}))
     assert (undated.n, undated.n_undated, undated.table["n"].sum()) == (5, 1, 4)
     assert "1 row without a time" in repr(undated)
@@ -156,10 +156,15 @@ def test_poor_tables_give_nulls_and_notes(columns: dict[str, Any]) -> None:
     table = pl.DataFrame(columns, schema=kinds)
     for options in ({}, {"reference": "rolling"}, {"weight": "w"}):
         found = followed(table.with_columns(w=pl.lit(2.0)), **options)
-        assert found.headline is None
+        assert found.headline in {
+            "None of 3 periods has rows enough to be judged.",
+            "The one period has too few rows to be judged.",
+            "There is no period to be judged.",
+        }
+        assert "0 of 0" not in repr(found) + found._repr_html_()
         json.dumps(found.to_dict(), allow_nan=False)
         assert "<table>" in found._repr_html_()
-        assert panels(found, model=None, segments=True)
+        assert panels(found._shown(), model=None, segments=True)
         assert found.table.filter(pl.col("gap").is_null() & pl.col("note").is_null()).height == 0
         assert found.table.filter(pl.col("psi").is_null() & pl.col("note").is_null()).height == 0
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from calframe._drift import drift
 from calframe._kernels._building import tally_of_rows
@@ -112,6 +113,26 @@ def test_a_gap_is_compared_as_two_rates_are_where_scores_are_equal() -> None:
     z = 0.01 / math.sqrt(0.495 * 0.505 * 2 / 20_000)
     assert found["gap_change"] == pytest.approx(0.01, abs=1e-12)
     assert found["gap_change_pvalue"] == pytest.approx(2 * stats.norm.sf(z), rel=0.05)
+
+
+def test_intervals_of_a_change_are_those_of_two_proportions() -> None:
+    # statsmodels' "newcomb" (Newcombe 1998, method 10): rates 0.45 and then 0.27, so that the gap grew by 0.18
+    found = followed(exact((2_000, 0.45), (1_000, 0.27)), reference="first").table.row(1, named=True)
+    low, high = confint_proportions_2indep(900, 2_000, 270, 1_000, method="newcomb", compare="diff")
+    assert [found["gap_change_low"], found["gap_change_high"]] == approx([low, high])
+
+
+def test_simultaneous_intervals_of_changes_are_exact_and_hold_over_the_periods_of_a_model() -> None:
+    # made of Clopper and Pearson's (statsmodels' "beta") at the level of three judged periods; the fourth has few rows
+    table = exact((2_000, 0.45), (3_000, 0.5), (1_000, 0.27), (50, 0.5))
+    found = followed(table, reference=("2024-01-01", "2024-02-01")).table.row(2, named=True)
+    alpha = 1.0 - 0.95 ** (1 / 3)
+    (low, high), (its_low, its_high) = (
+        proportion_confint(k, n, alpha, "beta") for k, n in ((270, 1_000), (2_400, 5_000))
+    )
+    assert found["gap_change"] == pytest.approx(0.48 - 0.27)
+    assert found["gap_change_simultaneous_low"] == pytest.approx(0.21 - math.hypot(high - 0.27, 0.48 - its_low))
+    assert found["gap_change_simultaneous_high"] == pytest.approx(0.21 + math.hypot(0.27 - low, its_high - 0.48))
 
 
 def test_gaps_of_hardly_an_event_are_not_compared() -> None:

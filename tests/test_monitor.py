@@ -177,8 +177,22 @@ def test_clipped_scores_are_never_infinite_evidence() -> None:
     assert found["e_value"].to_list() == [math.inf, math.inf]
     assert found["alarm"].to_list() == [True, True]
     clipped = drift(table, label="y", score="p", time="t", clip=0.01).monitor
-    same = drift(table.with_columns(p=pl.Series([0.01, 0.5])), label="y", score="p", time="t").monitor
-    assert clipped["e_value"].to_list() == pytest.approx(same["e_value"].to_list(), rel=1e-12)
+    most = drift(table.with_columns(p=pl.Series([0.01, 0.5])), label="y", score="p", time="t").monitor
+    assert 1.0 < clipped["e_value"][0] <= most["e_value"][0]
+
+
+def test_clipping_right_scores_gains_nothing() -> None:
+    # the mean over all outcomes, each with the chance that the scores give it: at most 1, as without clipping
+    score = [0.001, 0.004, 0.6, 0.9995]
+    mean = {None: 0.0, 0.02: 0.0}
+    for labels in product([0, 1], repeat=4):
+        chance = math.prod(p if y else 1.0 - p for p, y in zip(score, labels, strict=True))
+        table = pl.DataFrame({"y": labels, "p": score, "t": days(4)})
+        for clip in mean:
+            found = drift(table, label="y", score="p", time="t", clip=clip, positive=1).monitor
+            mean[clip] += chance * found["e_value"][3]
+    assert mean[None] == pytest.approx(1.0, abs=1e-12)
+    assert 0.5 < mean[0.02] <= 1.0
 
 
 def test_importance_weights_are_divided_by_the_largest() -> None:

@@ -219,45 +219,52 @@ def test_panels_of_segments_that_are_all_too_small() -> None:
 
 def test_course_says_since_when() -> None:
     months = (("Apr 2026", 0.001, "in"), ("May 2026", 0.05, "over"))
-    found = titles.course_title(course(*months, since=run("May 2026", before=0.001, during=0.05)))
+    found = titles.course_title(course(*months, since=run("May 2026", before=0.001, during=0.05)), tolerance=0.03)
     assert found == "Since May 2026 the scores have run about 5 pp too high"
-    found = titles.course_title(course(*months, since=run("May 2026", before=0.001, during=-0.05)))
+    found = titles.course_title(course(*months, since=run("May 2026", before=0.001, during=-0.05)), tolerance=0.03)
     assert found == "Since May 2026 the scores have run about 5 pp too low"
 
 
 @pytest.mark.parametrize(
     ("periods", "title"),
     [
-        ((("Apr 2026", 0.001, "in"), ("May 2026", 0.002, "in")), "None of 2 judged periods stands out"),
-        ((("Apr 2026", 0.001, "in"),), "None of 1 judged period stands out"),
+        ((("Apr 2026", 0.001, "in"), ("May 2026", 0.002, "in")), "No judged period is clearly off: 2 undecided"),
+        ((("Apr 2026", 0.001, "in"),), "No judged period is clearly off: 1 undecided"),
+        (
+            (("Apr 2026", 0.02, "leans_over"), ("May 2026", 0.02, "within"), ("Jun 2026", 0.02, "leans_over")),
+            "No judged period is clearly off: 1 within tolerance and 2 leaning",
+        ),
         (
             (("Mar 2026", 0.05, "over"), ("Apr 2026", -0.061, "under"), ("May 2026", 0.001, "in")),
-            "2 of 3 periods stand out, Apr 2026 the most with −6.1 pp; no new shift that lasts to the end",
+            "2 of 3 judged periods are clearly off, Apr 2026 the most with −6.1 pp; no new shift that lasts to the end",
         ),
         (
             (("Mar 2026", 0.05, "over"), ("Apr 2026", 0.01, "in"), ("May 2026", 0.001, "in")),
-            "1 of 3 periods stands out, Mar 2026 with +5.0 pp; no new shift that lasts to the end",
+            "1 of 3 judged periods is clearly off, Mar 2026 with +5.0 pp; no new shift that lasts to the end",
         ),
     ],
 )
-def test_course_counts_the_periods_that_stand_out(periods: tuple[tuple[str, float, str], ...], title: str) -> None:
-    assert titles.course_title(course(*periods)) == title
+def test_course_counts_the_periods_that_are_clearly_off(
+    periods: tuple[tuple[str, float, str], ...], title: str
+) -> None:
+    assert titles.course_title(course(*periods), tolerance=0.03) == title
 
 
 def test_course_without_a_period_to_judge() -> None:
-    found = titles.course_title(course(("Apr 2026", 0.1, "in"), few=("Apr 2026",)))
-    assert found == "1 period, none with rows enough to be judged"
-    found = titles.course_title(course(("Apr 2026", 0.1, "in"), ("May 2026", 0.1, "in"), few=("Apr 2026", "May 2026")))
-    assert found == "2 periods, none with rows enough to be judged"
-    found = titles.course_title(course(("Apr 2026", 0.1, "in"), ("May 2026", 0.1, "in"), few=("May 2026",)))
-    assert found == "None of 1 judged period stands out"
+    found = titles.course_title(course(("Apr 2026", 0.1, "in"), few=("Apr 2026",)), tolerance=0.03)
+    assert found == "The one period has too few rows to be judged"
+    two = ("Apr 2026", 0.1, "in"), ("May 2026", 0.1, "in")
+    found = titles.course_title(course(*two, few=("Apr 2026", "May 2026")), tolerance=0.03)
+    assert found == "None of 2 periods has rows enough to be judged"
+    found = titles.course_title(course(*two, few=("May 2026",)), tolerance=0.03)
+    assert found == "No judged period is clearly off: 1 undecided"
 
 
 def test_course_does_not_deny_a_change_that_lasted() -> None:
     # Eight points too high up to June, right from then on: a lasting change beyond the tolerance, for the better.
     better = course(*((f"{i} 2026", 0.08, "over") for i in range(6)), *((f"{i} 2026", 0.0, "in") for i in range(6, 12)))
-    found = titles.course_title(better)
-    assert found.startswith("6 of 12 periods stand out, 0 2026 the most with +8.0 pp")
+    found = titles.course_title(better, tolerance=0.03)
+    assert found.startswith("6 of 12 judged periods are clearly off, 0 2026 the most with +8.0 pp")
     assert "no lasting change" not in found
 
 
@@ -321,8 +328,16 @@ def test_panels_caption() -> None:
 def test_course_caption_names_unit_level_and_comparisons() -> None:
     when = course(("Apr 2026", 0.0, "in"), ("May 2026", 0.0, "in"), undated=1)
     assert captions.course_caption(findings(course=when), when) == (
-        "Gap per month, all rows. Thick line: 95% interval; thin line: the same, widened for 2 looks. A period is "
-        "marked only where the thin line leaves out zero. Grey zone: the ±3 pp tolerance."
+        "Gap per month, all rows. Thick line: 95% interval; thin line: the same, widened for 2 judged periods. Orange "
+        "(too high) or blue (too low): the thin line of a judged period leaves out 0, also where the gap is within "
+        "tolerance. Where there is room, a full triangle: clearly off, the thin line lies wholly beyond the grey zone; "
+        "an open one: leaning, it reaches out of the zone, and by its adjusted p-value the gap is not 0. Grey zone: "
+        "the ±3 pp tolerance."
+    )
+    none = course(("Apr 2026", 0.0, "in"), few=("Apr 2026",))
+    assert captions.course_caption(findings(course=none), none) == (
+        "Gap per month, all rows. Thick line: 95% interval; thin line: the same, widened. No period has rows enough to "
+        "be judged, so that none is marked. Grey zone: the ±3 pp tolerance."
     )
     assert captions.undated_note(when) == "1 row without a date is not here."
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 from textwrap import wrap
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import altair as alt
 import polars as pl
 
 from calframe._charts._axes import LABELS, Domain, gap_domain, gap_y, rows_y
 from calframe._charts._data import Columns, inline, text_width, tidy
-from calframe._charts._marks import described, layered, state_colour
+from calframe._charts._marks import Strength, described, layered, state_colour
 from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
@@ -37,7 +37,8 @@ _FLAT: Final = 150  # height of the gaps where there are several panels
 _BARS: Final = 44  # height of the row counts
 _HEADING: Final = 15  # size of a panel's title, and the height of a line of its note
 _NOTE_SIZE: Final = 12
-_TAG_ROOM: Final = 0.09  # of the axis, above and below, for the words of a marked period
+_TAG_ROOM: Final = 0.09  # of the axis, above and below, for a line of words: of marked periods, and of an alarm
+_SIGN: Final = 0.9  # of the size of letters: what a sign and the space behind it take
 
 
 class _Frame(NamedTuple):
@@ -80,7 +81,7 @@ def timeline(table: pl.DataFrame, *, tolerance: float, width: int) -> Drawing:
     ----------
     table : polars.DataFrame
         One row per period, in order: `period` (unique text), `label` (text on the axis), `gap`, `low`, `high`
-        (fractions or null), `n`, `state` (colour), `tag` (words at a marked period, or empty), `description`. Where
+        (fractions or null), `n`, `state` (colour), `tag` (a sign, a space and words, or empty), `description`. Where
         there is no gap, the line is broken. May be left out: `wide_low` and `wide_high` (a thin line behind the
         interval), `reference` (whether its bar is dark), `alarm` (words at a dashed line, or null).
     tolerance : float
@@ -147,11 +148,12 @@ def _drawing(table: pl.DataFrame, tolerance: float, width: int, *, flat: bool = 
 
 
 def _frame(rows: pl.DataFrame, reach: Domain, width: int) -> _Frame:
-    """Leave room above and below for tags, and at the right for half a label beyond the last period."""
+    """Leave room above and below for tags and alarms, and at the right for half a label beyond the last period."""
     low, high = reach
     tags = rows.filter("marked")["gap"]
     room = _TAG_ROOM * (high - low)
-    domain = (low - room if (tags < 0).any() else low, high + room if (tags >= 0).any() else high)
+    above = int((tags >= 0).any()) + int(rows["alarm"].is_not_null().any())
+    domain = (low - room if (tags < 0).any() else low, high + above * room)
     label = min(text_width(rows["label"].drop_nulls().to_list()), _LARGEST_LABEL)
     space = inner(width) - LABELS
     count = max(rows.height, 1)
@@ -196,10 +198,17 @@ def _alarms(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     marked = rows.drop_nulls("alarm")
     if not marked.height:
         return []
-    left = 2 * int(marked["place"][0]) < rows.height
+    place = int(marked["place"][0])
+    left = 2 * place < rows.height
+    room = frame.step * (max(place, rows.height - 1 - place) + 0.5) - 5
     line = alt.Chart(inline(marked, "period")).mark_rule(color=token("muted"), strokeDash=[4, 3], aria=False)
     mark = alt.Chart(inline(marked, "period", "alarm")).mark_text(
-        align="left" if left else "right", dx=5 if left else -5, baseline="top", fontSize=11, color=token("muted")
+        align="left" if left else "right",
+        dx=5 if left else -5,
+        baseline="top",
+        fontSize=11,
+        limit=room,
+        color=token("muted"),
     )
     return [line.encode(x=frame.x()), mark.encode(x=frame.x(), y=alt.value(0), text=alt.Text("alarm:N"))]
 
@@ -223,18 +232,35 @@ def _tags(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     )
     clear = marked.filter(pl.col("place") + 0.5 >= apart / 2)["place"].to_list()  # not over the labels of the axis
     kept = edges.filter(pl.col("place").is_in(_spread(clear, apart)))
+    kept = kept.with_columns(sign=pl.col("tag").str.head(1), tag=pl.col("tag").str.slice(2))
     return [
-        _tag(kept.filter(pl.col("gap") >= 0), "top", frame, size, shift=-7),
-        _tag(kept.filter(pl.col("gap") < 0), "foot", frame, size, shift=7),
+        *_tag(kept.filter(pl.col("gap") >= 0), "top", frame, size, shift=-7),
+        *_tag(kept.filter(pl.col("gap") < 0), "foot", frame, size, shift=7),
     ]
 
 
-def _tag(rows: pl.DataFrame, edge: str, frame: _Frame, size: float, *, shift: int) -> alt.Chart:
-    mark = alt.Chart(inline(rows, "period", edge, "tag", "state")).mark_text(
-        dy=shift, baseline="bottom" if shift < 0 else "top", fontWeight=700, fontSize=size, aria=False
+def _tag(rows: pl.DataFrame, edge: str, frame: _Frame, size: float, *, shift: int) -> list[alt.Chart]:
+    """Return the signs and the words behind them: one by one, for not every font has the signs."""
+    data, side = inline(rows, "period", edge, "sign", "tag", "state"), 0.5 * _SIGN * size
+    before = side - 0.5 * text_width(rows["tag"].to_list(), size=size)
+    drawn = []
+    parts: tuple[tuple[str, float, Literal["right", "center"], Strength], ...] = (
+        ("sign", before, "right", 400),
+        ("tag", side, "center", 700),
     )
-    tag: alt.Chart = mark.encode(x=frame.x(), y=frame.y(edge), text=alt.Text("tag:N"), color=state_colour("state"))
-    return tag
+    for field, dx, align, weight in parts:
+        mark = alt.Chart(data).mark_text(
+            dx=dx,
+            dy=shift,
+            align=align,
+            baseline="bottom" if shift < 0 else "top",
+            fontWeight=weight,
+            fontSize=size,
+            aria=False,
+        )
+        text = alt.Text(f"{field}:N")
+        drawn.append(mark.encode(x=frame.x(), y=frame.y(edge), text=text, color=state_colour("state")))
+    return drawn
 
 
 def _spread(places: list[int], apart: float) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -9,13 +10,25 @@ import polars as pl
 
 _DAY, _MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
 _NOW = "now"  # without a time column there is one batch
+IMPOSSIBLE = "a row with score 0 or 1 was wrong"  # what makes evidence infinite
 
 
 class Alarm(NamedTuple):
-    """Since when the monitor of a series sounds (None: it does not), and after how many batches it was looked at."""
+    """The alarm of the monitor of a series.
+
+    Attributes
+    ----------
+    since : str or None
+        Since when it sounds; None: it does not.
+    batches : int
+        After how many batches it was looked at.
+    infinite : bool
+        Whether it sounds because a label was impossible by its score: one such row is infinite evidence.
+    """
 
     since: str | None
     batches: int
+    infinite: bool = False
 
 
 def first_alarms(monitor: pl.DataFrame, keys: Sequence[str], *, zone: str | None) -> dict[tuple[Any, ...], Alarm]:
@@ -26,13 +39,22 @@ def first_alarms(monitor: pl.DataFrame, keys: Sequence[str], *, zone: str | None
     text = _text(monitor.get_column("time"), zone).fill_null(_NOW)
     numbered = {f"key{i}": monitor.get_column(name) for i, name in enumerate(keys)}  # a name may be a pattern to polars
     frame = pl.DataFrame({"all": pl.repeat(0, len(text), eager=True), **numbered, "since": text})
-    frame = frame.with_columns(since=pl.when(monitor.get_column("alarm")).then("since"))
-    found = frame.group_by("all", *numbered, maintain_order=True).agg(pl.col("since").drop_nulls().first(), pl.len())
-    return {row[1:-2]: Alarm(*row[-2:]) for row in found.iter_rows()}
+    sounds, endless = monitor.get_column("alarm"), monitor.get_column("log_e_value") == math.inf
+    frame = frame.with_columns(since=pl.when(sounds).then("since"), infinite=pl.when(sounds).then(endless))
+    first = pl.col("since", "infinite").drop_nulls().first()
+    found = frame.group_by("all", *numbered, maintain_order=True).agg(first, pl.len().alias("batches"))
+    return {row[1:-3]: Alarm(row[-3], row[-1], bool(row[-2])) for row in found.iter_rows()}
 
 
-def alarm_words(alarms: Collection[Alarm]) -> str:
-    """Say in how many series the monitor sounded, and since when.
+def alarm_words(alarms: Collection[Alarm], *, clip: str = "clip=") -> str:
+    """Say in how many series the monitor sounded, since when, and if a single row was enough for that.
+
+    Parameters
+    ----------
+    alarms : collection of Alarm
+        One a series.
+    clip : str, default "clip="
+        How the option is called that keeps scores from 0 and 1.
 
     Examples
     --------
@@ -41,19 +63,26 @@ def alarm_words(alarms: Collection[Alarm]) -> str:
     >>> alarm_words([Alarm("2013-07-01", 9), Alarm(None, 9)])
     'monitor: alarm in 1 of 2 series, the first since 2013-07-01'
     """
-    since = first_of(alarms)
-    sounded = sum(one.since is not None for one in alarms)
-    when = "" if since in {None, _NOW} else f"since {since}"
-    if len(alarms) == 1:
-        return f"monitor: {f'alarm {when}'.strip() if sounded else 'no alarm'}"
+    if not alarms:
+        return "monitor: no rows to look at"
+    sounded = [one for one in alarms if one.since is not None]
     if not sounded:
-        return f"monitor: no alarm in {len(alarms):,} series"
-    return f"monitor: alarm in {sounded:,} of {len(alarms):,} series{f', the first {when}' if when else ''}"
+        return "monitor: no alarm" if len(alarms) == 1 else f"monitor: no alarm in {len(alarms):,} series"
+    since = min(str(one.since) for one in sounded)
+    when = "" if since == _NOW else f" since {since}"
+    if len(alarms) == 1:
+        return f"monitor: alarm{when}{_endless(sounded, clip)}"
+    first = f", the first{when}" if when else ""
+    return f"monitor: alarm in {len(sounded):,} of {len(alarms):,} series{first}{_endless(sounded, clip)}"
 
 
-def first_of(alarms: Collection[Alarm]) -> str | None:
-    """Return the earliest time of some alarms."""
-    return min((one.since for one in alarms if one.since is not None), default=None)
+def _endless(sounded: Sequence[Alarm], clip: str) -> str:
+    """Say how many alarms are infinite evidence, and what can be done; nothing where none is."""
+    endless = sum(one.infinite for one in sounded)
+    if not endless:
+        return ""
+    which = f"in {endless:,} of them " if endless < len(sounded) else ""
+    return f" ({which}infinite evidence: {IMPOSSIBLE}; {clip} takes such scores as nearly certain)"
 
 
 def _text(times: pl.Series, zone: str | None) -> pl.Series:

@@ -9,8 +9,10 @@ import numpy as np
 from calframe._binning import Bins
 from calframe._drifting._numbers import Lines, Options, found_bins
 from calframe._drifting._reference import Reference
+from calframe._kernels._intervals import recovered_interval, sidak_level
 from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
+from calframe._notes import Notes
 from calframe._testing._change import Parts, change_parts
 from calframe._testing._distances import (
     LEAST_EXPECTED,
@@ -25,9 +27,9 @@ from calframe._testing._distances import (
 )
 from calframe._testing._gathering import gathered
 from calframe._testing._rates import LEAST_EVENTS, LEAST_ROWS, Sums, change_pvalue
-from calframe._typing import Bools, Floats, Ints
+from calframe._typing import Bools, Floats, Ints, RateInterval
+from calframe._verdicts import Judged, gap_interval
 
-NO_ROWS = "no rows used"
 NO_REFERENCE = "no rows in the reference"
 IN_REFERENCE = "part of the reference"
 FEW_EVENTS = f"fewer than {LEAST_EVENTS:g} expected positives or negatives: gaps are not compared"
@@ -37,7 +39,8 @@ FEW_IN_BINS = f"fewer than {LEAST_EXPECTED:g} rows expected in a bin: no p-value
 _ROUNDING = 1e-9  # what sums of equal weights are off by, relatively
 COMPARED = (
     *("psi", "psi_expected", "psi_pvalue", "psi_empty_bins", "wasserstein", "ks", "ks_pvalue", "ks_exact"),
-    *("gap_change", "gap_change_pvalue"),
+    *("gap_change", "gap_change_low", "gap_change_high", "gap_change_simultaneous_low"),
+    *("gap_change_simultaneous_high", "gap_change_pvalue"),
 )
 
 
@@ -142,8 +145,8 @@ def _rolling(lines: Lines, window: int) -> tuple[Tally, Ints]:
     return tally, of
 
 
-def comparison_columns(lines: Lines, found: Comparison, options: Options) -> dict[str, Floats]:
-    """Return the distances of scores and gaps from the reference, and the p-values of both."""
+def comparison_columns(lines: Lines, found: Comparison, options: Options, judged: Judged) -> dict[str, Floats]:
+    """Return the distances of scores and gaps from the reference, with intervals, and the p-values of both."""
     pairs = found.pairs
     if not len(found.lines):
         return {name: np.full(len(lines), np.nan) for name in COMPARED}
@@ -159,9 +162,31 @@ def comparison_columns(lines: Lines, found: Comparison, options: Options) -> dic
         ks_pvalue,
         exact.astype(np.float64),
         sums[0].gap - sums[1].gap,
+        *_change_interval(*sums, level=1.0 - options.alpha),
+        *_simultaneous(lines, found, sums, options, judged),
         change_pvalue(*sums)[0],
     )
     return {name: lines.spread(value, found.lines) for name, value in zip(COMPARED, values, strict=True)}
+
+
+def _simultaneous(
+    lines: Lines, found: Comparison, sums: tuple[Sums, Sums], options: Options, judged: Judged
+) -> tuple[Floats, Floats]:
+    """Return exact intervals of the changes of gaps that hold together, as those of the gaps do."""
+    low, high = (np.full(len(found.lines), np.nan) for _ in range(2))
+    for model in range(len(lines.reading.days.models)):
+        mine = np.flatnonzero(lines.model[found.lines] == model)
+        level = sidak_level(1.0 - options.alpha, max(int(judged.enough[lines.model == model].sum()), 1))
+        pair = (each.at(mine) for each in sums)
+        low[mine], high[mine] = _change_interval(*pair, level=level, method="clopper_pearson")
+    return low, high
+
+
+def _change_interval(one: Sums, other: Sums, *, level: float, method: RateInterval = "wilson") -> tuple[Floats, Floats]:
+    own, its = (
+        gap_interval(each.rate, each.mean_score, each.rows, level=level, method=method) for each in (one, other)
+    )
+    return recovered_interval(one.gap, own, other.gap, its)
 
 
 def _counted(pairs: Pairs, lines: Lines) -> Pairs | None:
@@ -217,7 +242,8 @@ def parts_of(found: Comparison) -> tuple[Parts, Parts] | None:
 
 def notes(lines: Lines, found: Comparison, columns: dict[str, Floats]) -> list[str | None]:
     """Say what is missing in a line, and why."""
-    said: list[list[str]] = [[] for _ in range(len(lines))]
+    groups = lines.reading.groups
+    made = Notes.of_counts(lines.counts(groups.n), lines.counts(groups.n_zero))
     filled, compared_, inside = (
         np.isin(np.arange(len(lines)), one) for one in (lines.filled, found.lines, found.inside)
     )
@@ -225,7 +251,6 @@ def notes(lines: Lines, found: Comparison, columns: dict[str, Floats]) -> list[s
     few_in_bins = compared_ & ~without_law & np.isnan(columns["psi_pvalue"])
     empty = np.nan_to_num(columns["psi_empty_bins"])
     for where, words in (
-        (~filled, NO_ROWS),
         (inside, IN_REFERENCE),
         (filled & ~compared_ & ~inside, NO_REFERENCE),
         (compared_ & np.isnan(columns["gap_change_pvalue"]), FEW_EVENTS),
@@ -233,9 +258,8 @@ def notes(lines: Lines, found: Comparison, columns: dict[str, Floats]) -> list[s
         (few_in_bins & (columns["psi_expected"] > 0.0), FEW_IN_BINS),
         (filled & np.isnan(columns["gap_pvalue"]), OUTWEIGHED),
     ):
-        for line in np.flatnonzero(where):
-            said[line].append(words)
+        made.add(words, where)
     for line in np.flatnonzero(empty):
         bins = int(empty[line])
-        said[line].append(f"{bins} bin{'' if bins == 1 else 's'} of psi empty in one of both")
-    return ["; ".join(words) or None for words in said]
+        made.parts[line].append(f"{bins} bin{'' if bins == 1 else 's'} of psi empty in one of both")
+    return made.lines()

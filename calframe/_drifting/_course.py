@@ -17,6 +17,8 @@ from calframe._typing import Bools, Floats, Ints
 from calframe._verdicts import CLEAR, MIN_ROWS, Judged
 from calframe._words._numbers import plural, points
 
+_ROUNDING = 1e-6  # a hundred rows must not become fewer by arithmetic
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
@@ -31,8 +33,8 @@ class Since:
     before, during : float
         Gap before it and in it.
     moved, judged : int
-        Of the segments with rows enough on both sides, how many moved the same way by an adjusted p-value below alpha;
-        0 of 0 without segments.
+        Of the segments with rows enough on both sides, how many moved the same way by an adjusted p-value of alpha at
+        most, which allows for the choice of the period; 0 of 0 without segments.
     """
 
     model: str | None
@@ -159,7 +161,8 @@ def _since(
     sides = judge_sums(sums, tolerance=tolerance, alpha=level)
     if sides.verdict[1] not in CLEAR or not _changed(sides, sums, tolerance=tolerance, alpha=level):
         return None
-    moved, known = _moved(days, part, up=bool(sides.gap[1] > sides.gap[0]), alpha=alpha, correction=correction)
+    up, splits = bool(sides.gap[1] > sides.gap[0]), judged.comparisons - 1
+    moved, known = _moved(days, part, splits=splits, up=up, alpha=alpha, correction=correction)
     return Since(
         model=model,
         label=days.periods.labels[first],
@@ -197,20 +200,24 @@ def _changed(sides: Judged, sums: dict[str, Floats], *, tolerance: float, alpha:
         return False
     change = float(sides.gap[1] - sides.gap[0])
     both = rates(sums)
-    real = bool(change_pvalue(both.at(np.array([1])), both.at(np.array([0])))[0][0] < alpha)
+    real = bool(change_pvalue(both.at(np.array([1])), both.at(np.array([0])))[0][0] <= alpha)
     away = change * float(sides.gap[1]) > 0
     return real and away and (sides.verdict[0] not in CLEAR or abs(change) > tolerance)
 
 
-def _moved(days: Days, part: Ints, *, up: bool, alpha: float, correction: Correction) -> tuple[int, int]:
-    """Count the segments whose gap clearly moved the same way, of those with rows enough on both sides."""
+def _moved(days: Days, part: Ints, *, splits: int, up: bool, alpha: float, correction: Correction) -> tuple[int, int]:
+    """Count the segments whose gap clearly moved the same way, of those with rows enough on both sides.
+
+    Where the run begins was found on the same rows. So p-values count as often as there are periods it could have
+    begun with (Bonferroni), before they are adjusted over segments.
+    """
     if not days.segmented:
         return 0, 0
     segment = days.series // len(days.models)
     count = int(segment.max()) + 1
-    sums = days.totals(np.where(part < 0, -1, 2 * segment + part), 2 * count)
-    known = np.flatnonzero((sums["n"].reshape(count, 2) >= MIN_ROWS).all(axis=1))
-    before, after = (rates(sums).at(2 * known + side) for side in (0, 1))
-    pvalue = adjusted(change_pvalue(after, before)[0], correction)
-    moved = (pvalue < alpha) & ((after.gap > before.gap) == up)
+    both = rates(days.totals(np.where(part < 0, -1, 2 * segment + part), 2 * count))
+    known = np.flatnonzero((both.rows.reshape(count, 2) >= MIN_ROWS - _ROUNDING).all(axis=1))
+    before, after = (both.at(2 * known + side) for side in (0, 1))
+    pvalue = adjusted(np.minimum(splits * change_pvalue(after, before)[0], 1.0), correction)
+    moved = (pvalue <= alpha) & ((after.gap > before.gap) == up)
     return int(moved.sum()), len(known)

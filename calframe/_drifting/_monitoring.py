@@ -12,7 +12,6 @@ from calframe._closing import closed_frame
 from calframe._drifting._frames import as_dates
 from calframe._drifting._reading import Reading
 from calframe._kernels._binned import run_starts
-from calframe._kernels._tally import Tally
 from calframe._testing._gathering import gathered
 from calframe._testing._monitor import running_max, wealth
 from calframe._typing import Floats, Ints
@@ -41,11 +40,11 @@ def monitor_frame(reading: Reading, alarms: Alarms, *, clip: float | None) -> nw
     dated = reading.days.periods.index[reading.present] >= 0
     order = np.argsort(reading.days.series[reading.present], kind="stable")  # groups of a series come in order of time
     order = order[dated[order]]
-    batches, source = gathered(_clipped(reading.tally, clip), order, np.arange(len(order)))
+    batches, source = gathered(reading.tally, order, np.arange(len(order)))
     group = reading.present[order[source]]
     series = reading.days.series[group]
     starts = run_starts(series, np.zeros(1, dtype=np.int64)) if len(series) else series
-    found = wealth(batches, starts, scale=1.0 / reading.largest_weight)
+    found = wealth(batches, starts, scale=1.0 / reading.largest_weight, clip=clip)
     best, far = running_max(found.log_e_value, starts), running_max(found.log_detector, starts)
     columns = {
         "n": np.rint(batches.total(batches.rows)).astype(np.int64),
@@ -83,11 +82,6 @@ def _days(reading: Reading, group: Ints) -> list[Any]:
 def _iso(day: float) -> str:
     text = f"{int(day):08d}"
     return f"{text[:4]}-{text[4:6]}-{text[6:]}"
-
-
-def _clipped(tally: Tally, clip: float | None) -> Tally:
-    """Keep scores a distance from 0 and 1."""
-    return tally if clip is None else replace(tally, score=np.clip(tally.score, clip, 1.0 - clip))
 
 
 def _exp(log: Floats) -> Floats:

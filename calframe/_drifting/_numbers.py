@@ -11,7 +11,7 @@ from calframe._binning import BinChoice, Bins
 from calframe._drifting._days import judge_sums
 from calframe._drifting._reading import Reading
 from calframe._kernels import _binned, _debiased, _null
-from calframe._kernels._binned import ratio, run_starts, segment_sum
+from calframe._kernels._binned import run_starts, segment_sum
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
@@ -193,8 +193,8 @@ def zero_pvalue(lines: Lines) -> Floats:
     It is the test behind the verdicts. NaN where weights differ and are worth hardly a row.
     """
     sums = Sums.of_tally(lines.tally)
-    rate, score = ratio(sums.label, sums.weight), ratio(sums.score, sums.weight)
-    return lines.spread(np.where(sums.outweighed, np.nan, binomial_pvalue(rate, score, sums.rows)))
+    pvalue = binomial_pvalue(sums.rate, sums.mean_score, sums.rows)
+    return lines.spread(np.where(sums.outweighed, np.nan, pvalue))
 
 
 def corrected(lines: Lines, pvalue: Floats, options: Options) -> Floats:

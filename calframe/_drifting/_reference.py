@@ -35,12 +35,15 @@ class Reference:
         How many periods before a period are its reference, where that is rolling.
     words : str
         How it is called.
+    labels : tuple of str
+        The labels of its periods.
     """
 
     kind: Kind
     periods: Bools
     window: int
     words: str
+    labels: tuple[str, ...] = ()
 
     @classmethod
     def from_argument(cls, reference: Any, periods: Periods, *, window: int) -> Reference:
@@ -58,7 +61,8 @@ class Reference:
             chosen = np.arange(count) < 1
         else:
             chosen = _chosen(reference, periods)
-        return cls(kind="periods", periods=chosen, window=0, words=_words(chosen, periods))
+        labels = tuple(label for label, mine in zip(periods.labels, chosen, strict=True) if mine)
+        return cls(kind="periods", periods=chosen, window=0, words=_words(labels), labels=labels)
 
 
 def is_table(reference: Any) -> bool:
@@ -125,9 +129,7 @@ def _unknown(reference: Any, periods: Periods) -> ArgumentError:
     )
 
 
-def _words(chosen: Bools, periods: Periods) -> str:
-    places = np.flatnonzero(chosen)
-    if not len(places):
+def _words(labels: Sequence[str]) -> str:
+    if not labels:
         return "no period"
-    first, last = periods.labels[int(places[0])], periods.labels[int(places[-1])]
-    return first if first == last else f"{first} to {last}"
+    return labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"

@@ -12,9 +12,9 @@ from calframe._drifting._alarms import Alarm, alarm_words, first_alarms
 from calframe._drifting._course import Since
 from calframe._drifting._drawn import empty_words
 from calframe._drifting._frames import plain
-from calframe._drifting._panels import panels
+from calframe._drifting._panels import Shown, panels
 from calframe._drifting._story import headline, reference_words
-from calframe._drifting._view import periods_view
+from calframe._drifting._view import periods_view, psi_words
 from calframe._kernels._corrections import Correction
 from calframe._options import check_choice, check_width
 from calframe._periods import Every
@@ -45,18 +45,21 @@ class Drift:
         ``uncertainty`` + ``within_bin``. Against the reference: ``psi``, ``psi_expected`` (about what the same
         distribution would show by chance with so many rows: a psi of that size is no drift) and ``psi_empty_bins``,
         ``wasserstein`` (mean distance that scores moved), ``ks`` (largest distance of the distribution functions; of
-        all these 0 is no change), ``gap_change`` (the gap less that of the reference). P-values, each followed by
-        ``_adjusted`` over periods and segments: ``psi_pvalue`` and ``ks_pvalue`` (scores are distributed as in the
-        reference; ``ks_law`` "exact" or "limit"), ``gap_change_pvalue`` (the gap is that of the reference, whatever
-        that is), ``gap_pvalue`` (the gap is 0: the test behind the verdict, adjusted over the periods with 100 rows).
+        all these 0 is no change), ``gap_change`` (the gap less that of the reference) with ``gap_change_low`` and
+        ``gap_change_high``, and ``gap_change_simultaneous_low`` and ``gap_change_simultaneous_high``, which hold over
+        all periods and segments of a model. P-values, each followed by ``_adjusted`` over periods and segments:
+        ``psi_pvalue`` and ``ks_pvalue`` (scores are distributed as in the reference; ``ks_law`` "exact" or "limit"),
+        ``gap_change_pvalue`` (the gap is that of the reference, whatever that is), ``gap_pvalue`` (the gap is 0: the
+        test behind the verdict, adjusted over the periods with 100 rows).
         ``note`` says what is null, and why.
     parts : DataFrame
         One row per compared row of `table` and ``measure`` ("gap", "brier"): its value in the ``reference``, what
         ``score_mix``, ``class_prior`` and the ``rest`` added, in that order, and its ``current`` value. They add up.
     monitor : DataFrame
         One row per segment, model and batch: ``time``, ``n``, ``log_e_value`` (natural logarithm) and ``e_value`` (1 is
-        no evidence, more is evidence against the scores), ``log_e_value_max`` (largest so far), ``alarm`` (whether that
-        has reached `alarm_at`), ``log_detector`` and ``detector_alarm`` of the e-detector.
+        no evidence, more is evidence against the scores; infinite from a row on with score 0 and label 1, or score 1
+        and label 0, unless ``clip=`` kept scores from 0 and 1), ``log_e_value_max`` (largest so far), ``alarm``
+        (whether that has reached `alarm_at`), ``log_detector`` and ``detector_alarm`` of the e-detector.
     course : polars.DataFrame
         One row per model and period over all segments: ``model`` (null for a single one), ``period``, ``label``, ``n``,
         ``rate``, ``mean_score``, ``gap`` with both intervals, ``state`` ("over" or "under" where the simultaneous
@@ -65,6 +68,8 @@ class Drift:
         For each model that has one, the unbroken run of marked periods to the end.
     reference : str
         What periods were compared with.
+    reference_periods : tuple of str
+        The labels of the periods of the reference; none where it is rolling or a table.
     reference_gap : polars.DataFrame
         What the reference is like itself, over all segments: ``model``, ``n``, ``gap``, ``gap_low``, ``gap_high``,
         ``verdict``; one row a model, none for a rolling reference.
@@ -103,6 +108,7 @@ class Drift:
     course: pl.DataFrame
     since: tuple[Since, ...]
     reference: str
+    reference_periods: tuple[str, ...]
     reference_gap: pl.DataFrame
     by: tuple[str, ...]
     scores: tuple[str, ...]
@@ -126,7 +132,7 @@ class Drift:
     def headline(self) -> str | None:
         """One sentence a model: since when scores have been off, or when they were, or that they never clearly were.
 
-        None where no period has rows enough to be judged, or there is no time column.
+        It says so where no period has rows enough to be judged. None without a time column.
         """
         if self.time is None:
             return None
@@ -135,7 +141,7 @@ class Drift:
             headline(self._course_of(model), since.get(model), every=self.every, tolerance=self.tolerance, model=model)
             for model in self.models()
         ]
-        return ". ".join(text for text in said if text) + "." if any(said) else None
+        return ". ".join(said) + "."
 
     @property
     def about_reference(self) -> str | None:
@@ -165,14 +171,16 @@ class Drift:
         -------
         altair.Chart
             In a light theme of fixed colours. A dot is coloured where its simultaneous interval, the thin line, leaves
-            out 0. A period without rows has an empty place, and the line is broken there.
+            out 0; ▲ and ▼ stand at a period that is clearly off, △ and ▽ at one that leans, by its verdict. A period
+            without rows has an empty place, and the line is broken there. ``chart.save("drift.svg")`` and ``.png`` need
+            nothing from the network; a page does, unless it is saved with ``chart.save("drift.html", inline=True)``.
         """
         from calframe._charts import standalone, timelines  # noqa: PLC0415  altair loads only when a chart is asked for
 
         check_width(width)
         if model is not None:
             check_choice("model", model, self.scores)
-        made = panels(self, model=model, segments=segments)
+        made = panels(self._shown(), model=model, segments=segments)
         chart: alt.TopLevelMixin = standalone(timelines(made, tolerance=self.tolerance, width=width))
         return chart
 
@@ -186,6 +194,7 @@ class Drift:
             "kind": "drift",
             "headline": self.headline,
             **{name: getattr(self, name) for name in (*plain_fields, *chosen)},
+            "reference_periods": list(self.reference_periods),
             "by": list(self.by),
             "scores": list(self.scores),
             "convention": json_ready(self.convention),
@@ -203,6 +212,22 @@ class Drift:
             lines += textwrap.wrap(text or "", _LINE_WIDTH, initial_indent="  ", subsequent_indent="    ")
         return "\n".join(lines)
 
+    def _shown(self) -> Shown:
+        """Return what there is to draw."""
+        return Shown(
+            table=plain(self.table, "period"),
+            course=self.course,
+            models=dict(zip(self.scores, self.models(), strict=True)),
+            by=self.by,
+            alarms={} if self.time is None else self.alarms(),
+            every=self.every,
+            reference=self.reference,
+            reference_periods=self.reference_periods,
+            n_empty=self.n_empty,
+            tolerance=self.tolerance,
+            alpha=self.alpha,
+        )
+
     def alarms(self) -> dict[tuple[Any, ...], Alarm]:
         """Return since when the monitor of each series sounds, by the values of `keys`."""
         zone = self.time_zone if self.convention["batch"] == "time" else None  # days are those of the zone already
@@ -210,7 +235,7 @@ class Drift:
 
     def models(self) -> tuple[str | None, ...]:
         """Return the score columns as tables name them: None where a single one was given by itself."""
-        return tuple(self.course["model"].unique(maintain_order=True)) or (None,)
+        return self.scores if "model" in to_polars(self.table).columns else (None,)
 
     def labels(self) -> dict[Any, str]:
         """Return what each period is called, by its first day."""
@@ -225,8 +250,10 @@ class Drift:
     def _counted(self) -> list[str]:
         """Count what differs from the reference, alarms, and what is in no period."""
         tested = to_polars(self.table)["gap_change_pvalue_adjusted"].drop_nulls()
-        differ = f"{(tested < self.alpha).sum()} of {plural(len(tested), 'test')}"
-        said = [f"gap differs from that of {self.reference:.30} in {differ}", alarm_words(self.alarms().values())]
+        differ = f"gap differs from that of {self.reference:.30} in {(tested <= self.alpha).sum():,}"
+        none = f"no gap could be tested against that of {self.reference:.30}"
+        said = [f"{differ} of {plural(len(tested), 'test')}" if len(tested) else none] if self.course.height else []
+        said += [alarm_words(self.alarms().values())]
         said += [empty_words(self.n_empty).removesuffix(".")] if self.n_empty else []
         return said + ([f"{rows(self.n_undated)} without a time, in no period"] if self.n_undated else [])
 
@@ -236,4 +263,5 @@ class Drift:
         names = {name: f"{name} " if name in view.columns else name for name in self.keys}
         shown = pl.DataFrame({**{alias: table.get_column(name) for name, alias in names.items()}, **view.to_dict()})
         said = [self.headline or f"Drift: {self._size()}.", self.about_reference, f"{'; '.join(self._counted())}."]
+        said.append(psi_words(table, alpha=self.alpha))
         return html_table(shown, caption=" ".join(text for text in said if text))

@@ -38,18 +38,14 @@ _ENDS: dict[str, str] = {
 _MOST_RUNS = 2  # named one by one
 
 
-def headline(
-    course: pl.DataFrame, since: Since | None, *, every: Every, tolerance: float, model: str | None
-) -> str | None:
-    """Return the sentence about the course of a model, without a full stop; None where no period could be judged."""
+def headline(course: pl.DataFrame, since: Since | None, *, every: Every, tolerance: float, model: str | None) -> str:
+    """Return the sentence about the course of a model, without a full stop."""
     if since is not None:
         return since.sentence()
     periods = judged(course, every)
-    if not periods:
-        return None
     scores = "Scores" if model is None else f"Scores of {model!r}"
     if not any(period["verdict"] in CLEAR for period in periods):
-        text = _none_off(periods, tolerance)
+        text = none_off(course, tolerance)
         return text if model is None else f"{scores}: {text[:1].lower()}{text[1:]}"
     last = periods[-1]["verdict"]
     new = last in CLEAR and any(period["verdict"] != last for period in periods)
@@ -100,18 +96,28 @@ def reference_words(reference: str, row: Period) -> str | None:
     return f"{scores}{who} is itself {how} by {points(row['gap'])}{within}"
 
 
-def _none_off(periods: Sequence[Period], tolerance: float) -> str:
-    total = len(periods)
+def none_off(course: pl.DataFrame, tolerance: float) -> str:
+    """Say how the judged periods of a course stand of which none is clearly off, or that there is none."""
+    verdicts = course.filter(pl.col("verdict") != "few")["verdict"].to_list()
+    total = len(verdicts)
+    if not total:
+        return _none_judged(course.height)
     counts = {
-        "within tolerance": sum(period["verdict"] == "within" for period in periods),
-        "leaning": sum(period["verdict"] in LEANS for period in periods),
-        "undecided": sum(period["verdict"] == "unsure" for period in periods),
+        "within tolerance": sum(verdict == "within" for verdict in verdicts),
+        "leaning": sum(verdict in LEANS for verdict in verdicts),
+        "undecided": sum(verdict == "unsure" for verdict in verdicts),
     }
     if counts["within tolerance"] == total:
         which = "The one judged period is" if total == 1 else f"All {total:,} judged periods are"
         return f"{which} within tolerance ({zone(tolerance)})"
     said = listed([f"{number:,} {words}" for words, number in counts.items() if number])
     return f"No judged period is clearly off: {said}"
+
+
+def _none_judged(total: int) -> str:
+    if total > 1:
+        return f"None of {total:,} periods has rows enough to be judged"
+    return "The one period has too few rows to be judged" if total else "There is no period to be judged"
 
 
 def _off_one_way(periods: Sequence[Period], way: VerdictName) -> str:

@@ -48,6 +48,10 @@ TABLE = (
     "ks_pvalue_adjusted",
     "ks_law",
     "gap_change",
+    "gap_change_low",
+    "gap_change_high",
+    "gap_change_simultaneous_low",
+    "gap_change_simultaneous_high",
     "gap_change_pvalue",
     "gap_change_pvalue_adjusted",
     "gap_pvalue",
@@ -83,7 +87,7 @@ def periods_table(lines: Lines, found: Comparison, options: Options) -> nw.DataF
         "verdict": list(judged.verdict),
     }
     columns |= {name: lines.spread(values) for name, values in binned_columns(lines, options).items()}
-    columns |= comparison_columns(lines, found, options)
+    columns |= comparison_columns(lines, found, options, judged)
     columns["ks_law"] = [_LAWS.get(value) for value in columns.pop("ks_exact").tolist()]
     for name in ("psi_pvalue", "ks_pvalue", "gap_change_pvalue"):
         columns[f"{name}_adjusted"] = corrected(lines, columns[name], options)

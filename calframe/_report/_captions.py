@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from calframe._charts._captions import curve_marks, forest_marks
 from calframe._drifting._course import Course
-from calframe._drifting._drawn import empty_words
+from calframe._drifting._drawn import empty_words, marks_words
 from calframe._periods import PERIOD_WORDS
 from calframe._report._findings import Findings
 from calframe._segments import HEAT_ROWS, Grouping
-from calframe._words._numbers import count, percent, plural, points, rows, short, tolerance
+from calframe._words._numbers import count, percent, plural, points, rows, short
 
 FOREST_NOTE = (
     "A verdict needs the whole thin line outside the grey zone (clear gap) or inside it (within tolerance). "
@@ -80,11 +80,13 @@ def course_caption(findings: Findings, course: Course) -> str:
     """Explain the course over time."""
     zone = f" Days are those of {course.zone}." if course.zone else ""
     empty = f" {empty_words(course.n_empty)}" if course.n_empty else ""
-    return (
-        f"Gap per {PERIOD_WORDS[course.every]}, all rows.{zone}{empty} Thick line: {level(findings)} interval; "
-        f"thin line: the same, widened for {plural(course.comparisons, 'look')}. A period is marked only where the "
-        f"thin line leaves out zero. Grey zone: the {tolerance(findings.tolerance)} tolerance."
+    marks = marks_words(
+        level=level(findings),
+        judged=course.comparisons,
+        over=plural(course.comparisons, "judged period"),
+        tolerance=findings.tolerance,
     )
+    return f"Gap per {PERIOD_WORDS[course.every]}, all rows.{zone}{empty} {marks}"
 
 
 def undated_note(course: Course) -> str:

@@ -159,7 +159,7 @@ def course_figure(findings: Findings, course: Course) -> Figure:
     earlier = captions.earlier_note(course.table.height, held, kept=_MOST_TABLE_ROWS)
     return _figure(
         "course",
-        titles.course_title(course),
+        titles.course_title(course, tolerance=findings.tolerance),
         captions.course_caption(findings, course),
         lambda width: charts.timeline(shown, tolerance=findings.tolerance, width=width),
         text_table(("period", "rows", "said", "happened", "gap", "interval (pp)"), numbers, newest=True),

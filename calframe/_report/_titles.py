@@ -7,6 +7,7 @@ import math
 import polars as pl
 
 from calframe._drifting._course import Course
+from calframe._drifting._story import none_off
 from calframe._report._findings import segments_of
 from calframe._report._sentences import name_of
 from calframe._segments import Grouping
@@ -100,22 +101,19 @@ def _chance(total: int, alpha: float) -> str:
     return "less than one" if expected < 0.5 else f"about {math.floor(expected + 0.5)}"
 
 
-def course_title(course: Course) -> str:
-    """Say since when the scores have been off, or which periods stand out."""
+def course_title(course: Course, *, tolerance: float) -> str:
+    """Say since when the scores have been off, or in which periods they clearly were, or that they never were."""
     if course.since is not None:
         gap = course.since.during
         return (
             f"Since {course.since.label} the scores have run about {whole_points(gap)} pp too "
             f"{'high' if gap > 0 else 'low'}"
         )
-    marked = course.table.filter(pl.col("state") != "in")
-    total = course.table.height
-    if course.comparisons == 0:
-        return f"{plural(total, 'period')}, none with rows enough to be judged"
-    if not marked.height:
-        return f"None of {plural(course.comparisons, 'judged period')} stands out"
-    largest = marked.row(marked["gap"].abs().arg_max() or 0, named=True)
-    stand = "stands" if marked.height == 1 else "stand"
-    most = f"{largest['label']} {'the most ' if marked.height > 1 else ''}with {points(largest['gap'])}"
-    text = f"{marked.height} of {plural(total, 'period')} {stand} out, {most}"
+    clear = course.table.filter(pl.col("verdict").is_in(list(CLEAR)))
+    if not clear.height:
+        return none_off(course.table, tolerance)
+    largest = clear.row(clear["gap"].abs().arg_max() or 0, named=True)
+    most = f"{largest['label']} {'the most ' if clear.height > 1 else ''}with {points(largest['gap'])}"
+    are = "is" if clear.height == 1 else "are"
+    text = f"{clear.height} of {plural(course.comparisons, 'judged period')} {are} clearly off, {most}"
     return f"{text}; no new shift that lasts to the end"

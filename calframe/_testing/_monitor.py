@@ -48,7 +48,7 @@ class Wealth(NamedTuple):
     log_detector: Floats
 
 
-def wealth(batches: Tally, starts: Ints, *, scale: float = 1.0) -> Wealth:
+def wealth(batches: Tally, starts: Ints, *, scale: float = 1.0, clip: float | None = None) -> Wealth:
     """Return the wealth after each batch of rows.
 
     Parameters
@@ -60,6 +60,9 @@ def wealth(batches: Tally, starts: Ints, *, scale: float = 1.0) -> Wealth:
     scale : float, default 1
         What weights are multiplied by. A factor raised to a power of at most 1 still gains nothing on average
         (Jensen), so that importance weights keep the guarantee if the largest becomes 1, and it is known beforehand.
+    clip : float, optional
+        How far from 0 and 1 the scores are kept that bets are made against. Where that moves a score, the factor of a
+        bet is divided by what it is on average by the score itself, if that is more than 1: it still gains nothing.
 
     References
     ----------
@@ -82,10 +85,11 @@ def wealth(batches: Tally, starts: Ints, *, scale: float = 1.0) -> Wealth:
     if not len(batches):
         return out
     blocks = list(_blocks(starts, sizes))
-    for stake, factors in _bets(batches, scale):
+    score = batches.score if clip is None else np.clip(batches.score, clip, 1.0 - clip)
+    for stake, factors in _bets(batches, score, scale):
         for place in blocks:
             _add_bet(out, stake, factors, place)
-    broken = np.cumsum(_impossible(batches))
+    broken = np.cumsum(_impossible(batches, score))
     lost = broken > np.repeat(np.append(0, broken)[starts], sizes)
     for log in out:
         log[lost] = np.inf
@@ -132,18 +136,19 @@ def _blocks(starts: Ints, sizes: Ints) -> Iterator[Ints]:
         first = last
 
 
-def _bets(batches: Tally, scale: float) -> Iterator[tuple[float, Floats]]:
-    """Give the stake of each bet, and the logarithm of what each batch multiplies it by."""
-    inside = (batches.score > 0.0) & (batches.score < 1.0)
-    score = np.where(inside, batches.score, 0.5)
+def _bets(batches: Tally, score: Floats, scale: float) -> Iterator[tuple[float, Floats]]:
+    """Give the stake of each bet against `score`, and the logarithm of what each batch multiplies it by."""
+    inside, moved = (score > 0.0) & (score < 1.0), score != batches.score
+    bins = np.searchsorted(EDGES, score, side="right")
+    score = np.where(inside, score, 0.5)
     positive, negative = (np.where(inside, rows * scale, 0.0) for rows in (batches.positive, batches.negative))
+    rows = positive + negative
     stake = 0.5 / (len(SHIFTS) + len(SLOPES))
-    bins = np.searchsorted(EDGES, batches.score, side="right")
     filled = np.flatnonzero(np.bincount(bins, minlength=len(EDGES) + 1))
     in_bin = 0.5 / (len(EDGES) + 1)
     for shift in SHIFTS:
         growth = np.log1p(score * np.expm1(shift))
-        gained = positive * shift - (positive + negative) * growth
+        gained = positive * shift - rows * (growth + _gain(batches.score, shift - growth, -growth, moved))
         yield stake, segment_sum(gained, batches.starts)
         for number in filled:
             yield in_bin / len(SHIFTS), segment_sum(np.where(bins == number, gained, 0.0), batches.starts)
@@ -152,12 +157,22 @@ def _bets(batches: Tally, scale: float) -> Iterator[tuple[float, Floats]]:
     logit = np.log(score) - np.log1p(-score)
     for slope, shift in SLOPES:
         bet = (1.0 + slope) * logit + shift
-        gained = positive * (-np.logaddexp(0.0, -bet) - np.log(score))
-        yield stake, segment_sum(gained + negative * (-np.logaddexp(0.0, bet) - np.log1p(-score)), batches.starts)
+        hit, miss = -np.logaddexp(0.0, -bet) - np.log(score), -np.logaddexp(0.0, bet) - np.log1p(-score)
+        gained = positive * hit + negative * miss - rows * _gain(batches.score, hit, miss, moved)
+        yield stake, segment_sum(gained, batches.starts)
 
 
-def _impossible(batches: Tally) -> Bools:
+def _gain(chance: Floats, hit: Floats, miss: Floats, moved: Bools) -> Floats:
+    """Return the logarithm of what bets on `moved` scores gain on average; 0 where they lose, or are fair."""
+    out = np.zeros_like(chance)
+    if moved.any():
+        chance, hit, miss = chance[moved], hit[moved], miss[moved]
+        out[moved] = np.maximum(np.log(chance * np.exp(hit) + (1.0 - chance) * np.exp(miss)), 0.0)
+    return out
+
+
+def _impossible(batches: Tally, score: Floats) -> Bools:
     """Return the batches with a label that its score said could not be."""
-    wrong = np.where(batches.score <= 0.0, batches.positive, 0.0)
-    wrong = np.where(batches.score >= 1.0, batches.negative, wrong)
+    wrong = np.where(score <= 0.0, batches.positive, 0.0)
+    wrong = np.where(score >= 1.0, batches.negative, wrong)
     return segment_max(wrong / batches.weight, batches.starts) > _ROUNDING
