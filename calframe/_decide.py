@@ -18,7 +18,8 @@ from calframe._roles import Roles, WeightKind
 from calframe._table import open_table, view_of
 from calframe._testing._decisions import Costs
 from calframe._typing import Floats, Invalid, Json, Link, Names, Score
-from calframe._words._listing import SHOWN, key_name, listing, size
+from calframe._words._deciding import lines_of_many, lines_of_one
+from calframe._words._listing import key_columns, scored_by, size
 from calframe._words._thresholds import threshold as written
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 _GRID = np.arange(1, 100) / 100
 _MOST_THRESHOLDS = 10_000
-_NAME_WIDTH = 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,6 +47,11 @@ class Decisions:
             The mean cost of acting from the threshold on, and its interval.
         ``cost_all``, ``cost_none``
             That of acting on everyone, and on no one.
+        ``saved``, ``saved_low``, ``saved_high``
+            The cost of the cheaper of these two less ``cost``: above 0 the score pays. The interval is that of the
+            difference on the same rows, and counts that the cheaper one is read off them (see Notes): with
+            ``saved_low`` above 0 the score is cheaper than either, with ``saved_high`` below 0 one of them is cheaper
+            than the score, and else these rows do not decide.
         ``net_benefit``, ``standardised_net_benefit``
             True positives per row, less the false ones as the threshold values them (at most ``rate``; higher is
             better, acting on no one has 0); the same as a share of the rate (at most 1).
@@ -111,13 +116,14 @@ class Decisions:
         Returns
         -------
         altair.Chart
-            In a light theme of fixed colours, as of `Curve.plot`.
+            In a light theme of fixed colours. ``chart.save("decide.svg")`` and ``.png`` need nothing from the
+            network; a page does, unless it is saved with ``chart.save("decide.html", inline=True)``.
         """
         from calframe._charts._decision import decision_curves  # noqa: PLC0415  altair loads only for a chart
 
         check_width(width)
         table = to_polars(self.curve)
-        keys = [name for name in (*self.by, "model") if name in table.columns]
+        keys = key_columns(self.by, table.columns)
         sizes = to_polars(self.table)["n"].to_list()
         chart: alt.TopLevelMixin = decision_curves(table, sizes, keys=keys, width=width, threshold=self.threshold)
         return chart
@@ -147,43 +153,18 @@ class Decisions:
 
     def __repr__(self) -> str:
         """Say from where on to act, and what that costs."""
-        head = (
-            f"<Decisions: act from {written(self.threshold)} on, {size(self.n, self.scores)}; .table, .curve, .plot()>"
-        )
-        rows = [row for row in to_polars(self.table).to_dicts() if row["n"] > 0]
-        if len(rows) != 1:
-            return "\n".join([head, *_listed(rows, self.by)])
-        (row,) = rows
-        cost, low, high, everyone, none, saved = (
-            f"{row[name]:.4g}"
-            for name in ("cost", "cost_low", "cost_high", "cost_all", "cost_none", "miscalibration_cost")
-        )
-        return (
-            f"{head}\n  cost per row {cost} ({low} to {high})\n  acting on all {everyone}, on none {none}"
-            f"\n  isotonic recalibration would have saved {saved} a row here"
-        )
+        table = to_polars(self.table)
+        keys = key_columns(self.by, table.columns)
+        size_of = size(self.n, self.scores, keys)
+        head = f"<Decisions: act from {written(self.threshold)} on, {size_of}; .table, .curve, .plot()>"
+        rows = [row for row in table.to_dicts() if row["n"] > 0]
+        if len(rows) == 1:
+            return "\n".join([head, *lines_of_one(rows[0])])
+        return "\n".join([head, *lines_of_many(rows, keys, level=f"{100 * self.confidence_level:g}%")])
 
     def _repr_html_(self) -> str:
-        return html_table(self.table, caption=f"Acting from {written(self.threshold)} on by {', '.join(self.scores)}")
-
-
-def _listed(rows: list[Json], by: Sequence[str]) -> list[str]:
-    """Say what costs least in each segment and by each model, those first where acting by scores loses most."""
-    beats = sum(row["cost"] < min(row["cost_all"], row["cost_none"]) for row in rows)
-    first = f"  cheaper than acting on all and on none in {beats:,} of {len(rows):,} curves"
-    if not rows:
-        return [first]
-    worst = sorted(rows, key=lambda row: row["n"] * (min(row["cost_all"], row["cost_none"]) - row["cost"]))[:SHOWN]
-    names = [key_name(row[name] for name in (*by, "model") if name in row) for row in worst]
-    lines = listing(names, list(map(_costs_least, worst)), total=len(rows), place=".table", width=_NAME_WIDTH)
-    return [first, "  what costs least here; cost a row by the score (interval), on all or on none:", *lines]
-
-
-def _costs_least(row: Json) -> str:
-    other = "none" if row["cost_none"] <= row["cost_all"] else "all"
-    way = "by the score" if row["cost"] < row[f"cost_{other}"] else f"act on {other}"
-    cost, low, high, without = (f"{row[name]:.3g}" for name in ("cost", "cost_low", "cost_high", f"cost_{other}"))
-    return f"{way:<12}  {cost} ({low} to {high}), {other} {without}"
+        named = scored_by(self.scores, key_columns(self.by, to_polars(self.table).columns))
+        return html_table(self.table, caption=f"Acting from {written(self.threshold)} on by {named}")
 
 
 def decide(
@@ -226,8 +207,8 @@ def decide(
     thresholds : list of float, optional
         Where `curve` is drawn up, in [0, 1]. By default 0.01, 0.02, ..., 0.99. The threshold itself is always there.
     confidence_level : float, default 0.95
-        Level in (0, 1) of the intervals of costs, each point by itself: Wilson's, for costs of two sizes. With weights,
-        at (sum w)^2 / sum w^2 rows.
+        Level in (0, 1) of the intervals, each by itself: of costs Wilson's, for costs of two sizes. With weights, at
+        (sum w)^2 / sum w^2 rows.
 
     Returns
     -------
@@ -254,12 +235,23 @@ def decide(
     ``cost_in_hindsight``. Both have seen the rows they are judged on. What recalibration saves on rows it has not seen:
     `calframe.cross_fit` a map, then decide with both columns, ``score=["p", "p_calibrated"]``.
 
+    ``saved`` compares the same rows: it varies less than both costs would apart. Each of the savings, against acting on
+    all and on none, takes three values a row, and has an interval from exact ones of their shares. As the cheaper of
+    both is chosen on the rows that judge it, ``saved_low`` is the smaller of the two lower ends, for the score saves
+    something against the cheaper one only if it does against both; and ``saved_high`` is the smaller of the two upper
+    ends, each with half of its error, for one of two is enough to be dearer. Rows are taken as independent, and each
+    segment by itself: of many, a few are decided by chance.
+
     Costs hold at the rate of positives of these rows. Where the rate will be another one, move the scores by
     `calframe.shift_prior`, which comes to the same as moving the threshold.
 
     References
     ----------
     Elkan, C. (2001). The foundations of cost-sensitive learning. IJCAI 17, 973-978.
+
+    Newcombe, R. G. (1998). Improved confidence intervals for the difference between binomial proportions based on
+    paired data. Statistics in Medicine 17, 2635-2650.
+    https://doi.org/10.1002/(SICI)1097-0258(19981130)17:22<2635::AID-SIM954>3.0.CO;2-C
 
     Silva Filho, T. et al. (2023). Classifier calibration: a survey on how to assess and improve predicted class
     probabilities. Machine Learning 112, 3211-3260. https://doi.org/10.1007/s10994-023-06336-7

@@ -9,9 +9,9 @@ import numpy as np
 
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, count_columns
-from calframe._errors import counted
 from calframe._kernels._binned import ratio
 from calframe._kernels._tally import Tally
+from calframe._notes import Notes
 from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
 from calframe._testing._decisions import (
@@ -22,6 +22,7 @@ from calframe._testing._decisions import (
     net_benefit,
     net_benefit_of_all,
     regret_by_score,
+    saved_by_acting,
 )
 from calframe._typing import Floats, Ints
 
@@ -35,6 +36,7 @@ _CURVE = (
     "net_benefit_all",
     "standardised_net_benefit",
 )
+_SAVED = ("saved", "saved_low", "saved_high")
 _AT_THRESHOLD = (
     "acted",
     "cost",
@@ -42,6 +44,7 @@ _AT_THRESHOLD = (
     "cost_high",
     "cost_all",
     "cost_none",
+    *_SAVED,
     "net_benefit",
     "standardised_net_benefit",
 )
@@ -138,6 +141,7 @@ def _measured(tally: Tally, plan: Plan, *, narrow: bool) -> tuple[dict[str, Floa
         "rate": positive / weight,
         "cost_all": costs.fp * negative / weight,
         "cost_none": costs.fn * positive / weight,
+        **dict(zip(_SAVED, saved_by_acting(acted.only(place), costs, level=plan.level), strict=True)),
         "threshold_in_hindsight": best.threshold,
         "cost_in_hindsight": best.cost,
         "miscalibration_cost": np.maximum(cost - best.cost, 0.0),  # rounding may leave -1e-17
@@ -152,7 +156,7 @@ def _measured(tally: Tally, plan: Plan, *, narrow: bool) -> tuple[dict[str, Floa
 
 def _in_units(values: dict[str, Floats], unit: float) -> dict[str, Floats]:
     """Return costs in the units of the user, other values as they are."""
-    return {name: found * unit if "cost" in name else found for name, found in values.items()}
+    return {name: found * unit if "cost" in name or name in _SAVED else found for name, found in values.items()}
 
 
 def _curves(acted: Acted, thresholds: Floats, costs: Costs, *, level: float) -> dict[str, Floats]:
@@ -177,13 +181,12 @@ def _notes(groups: Groups, values: dict[str, Floats]) -> list[str | None]:
     empty = groups.n == 0
     spread = np.isnan(values["miscalibration_cost_by_score"]) & ~empty
     marks = {
-        "no usable rows": empty,
         "only negatives": values["rate"] == 0.0,
         "only positives": values["rate"] == 1.0,
         f"miscalibration_cost_by_score: fewer than {_ROWS_A_SCORE} rows a score": spread,
         "acting on no one costs least in hindsight": np.isnan(values["threshold_in_hindsight"]) & ~empty,
     }
-    said = [[text for text, where in marks.items() if where[i]] for i in range(len(groups))]
-    for i in np.flatnonzero(groups.n_zero > 0):
-        said[i].append(f"{counted(int(groups.n_zero[i]))} of weight 0 left out")
-    return ["; ".join(parts) or None for parts in said]
+    made = Notes.of_counts(groups.n, groups.n_zero)
+    for text, where in marks.items():
+        made.add(text, where)
+    return made.lines()

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+
 from calframe._closing import warn_empty_categories
 from calframe._diagnose_tables import DIAGNOSE_COLUMNS, diagnose_table
 from calframe._errors import ArgumentError
@@ -16,12 +18,13 @@ from calframe._options import check_choice, check_resamples, is_real, seed_of
 from calframe._results import SCHEMA_VERSION, counted_once, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import open_table, view_of
-from calframe._testing._patterns import Rules
+from calframe._testing._patterns import Rules, within
 from calframe._typing import Invalid, Json, Link, Names, Score, Seed
 from calframe._verdicts import MIN_EVENTS, MIN_ROWS, check_tolerance
 from calframe._words._lines import wrapped
-from calframe._words._listing import SHOWN, key_name, listing, size
+from calframe._words._listing import SHOWN, key_columns, key_name, listing, scored_by, size
 from calframe._words._numbers import points
+from calframe._words._numbers import tolerance as written
 
 DiagnosedNotion: TypeAlias = Literal["confidence"]
 
@@ -125,10 +128,12 @@ class Diagnosis:
 
     def __repr__(self) -> str:
         """Say what was found: in a sentence, or segment by segment, the worst first."""
-        head = f"<Diagnosis: {size(self.n, self.scores)}; .table, .to_dict()>"
-        rows = to_polars(self.table).to_dicts()
+        table = to_polars(self.table)
+        keys = key_columns(self.by, table.columns)
+        head = f"<Diagnosis: {size(self.n, self.scores, keys)}; .table, .to_dict()>"
+        rows = table.to_dicts()
         if len(rows) != 1:
-            return "\n".join([head, *_listed(rows, [name for name in (*self.by, "model") if name in rows[0]])])
+            return "\n".join([head, *_listed(rows, keys, self.tolerance)])
         (row,) = rows
         fit = "" if row["map"] is None else f" Map that fits: {row['map']}."
         lines = wrapped(f"{row['pattern']}: {row['sentence']}{fit}", _LONGEST)
@@ -136,15 +141,16 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         table = to_polars(self.table)
-        keys = [name for name in (*self.by, "model") if name in table.columns]
+        keys = key_columns(self.by, table.columns)
         shown = table[[*keys, "n", "n_missing", "pattern", "map", "sentence", "note"]]
-        return html_table(shown, caption=f"What is the matter with {', '.join(self.scores)}")
+        return html_table(shown, caption=f"What is the matter with {scored_by(self.scores, keys)}")
 
 
-def _listed(rows: list[Json], keys: Sequence[str]) -> list[str]:
+def _listed(rows: list[Json], keys: Sequence[str], tolerance: float) -> list[str]:
     """Say how many segments show each pattern, and of the worst ones what would repair them."""
-    seen = Counter(row["pattern"] for row in rows).most_common()
-    counts = wrapped(", ".join(f"{count:,} {pattern}" for pattern, count in seen), _LONGEST)
+    seen = Counter(_shown(rows, tolerance)).most_common()
+    counted = ", ".join(f"{count:,} {pattern}" for pattern, count in seen)
+    counts = wrapped(f"{counted}; what each shows is a sentence in .table", _LONGEST)
     worst = sorted(rows, key=_harm)[:SHOWN]
     names = ["", *(key_name(row[key] for key in keys) for row in worst)]
     texts = [f"{'':16} {'gap pp':>6} {'rows':>11}  map"]
@@ -153,6 +159,20 @@ def _listed(rows: list[Json], keys: Sequence[str]) -> list[str]:
         texts.append(f"{row['pattern']:<16} {gap:>6} {row['n']:>11,}  {row['map'] or '–'}")
     listed = listing(names, texts, total=len(rows) + 1, place=".table", width=_NAME_WIDTH)
     return [*(f"  {line}" for line in counts), *listed]
+
+
+def _shown(rows: list[Json], tolerance: float) -> list[str]:
+    """Return patterns, and where none is found whether the gap is shown to be small, as the sentence says, too."""
+    ends = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in ("gap_low", "gap_high")}
+    none = {
+        True: f"none found (within {written(tolerance)})",
+        False: f"none found ({written(tolerance)} not ruled out)",
+    }
+    inside = within(ends, tolerance).tolist()
+    return [
+        none[small] if row["pattern"] == "none found" else row["pattern"]
+        for row, small in zip(rows, inside, strict=True)
+    ]
 
 
 def _harm(row: Json) -> tuple[int, float]:
@@ -240,7 +260,8 @@ def diagnose(
        vary. It is said of right scores, too: then they hardly tell rows apart, and there is no map. Where the slope is
        above 1, or the gap not 0, by their intervals: Platt, beta where curvature is found, too.
     4. ``"none found"``: neither the line, nor curvature, nor errors of extreme scores are found. The sentence says how
-       large the gap may still be.
+       large the gap may still be, and a printed result counts segments whose gap is shown to be within `tolerance`
+       apart from those where such a gap is not ruled out.
     5. ``"within tolerance"``: something is found, but the interval of the gap lies inside `tolerance`, and so does the
        gap of every fifth of the rows.
     6. ``"crossing"``: curvature is found, the line leaves a gap of at least `tolerance` in a fifth of the rows, and

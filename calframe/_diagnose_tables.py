@@ -11,6 +11,7 @@ from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, count_columns
 from calframe._errors import counted
 from calframe._kernels._logistic import Status
+from calframe._notes import Notes
 from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
 from calframe._testing._draws import Drawing
@@ -105,7 +106,7 @@ def _sentence(i: int, pattern: str, n: int, values: Mapping[str, Floats], rules:
             f"{rules.min_events:g}."
         )
     happen = "are right" if confidence else "come true"
-    words = _Words(v=v, rows=counted(n), happen=happen, rules=rules, inside=bool(within(values, rules)[i]))
+    words = _Words(v=v, rows=counted(n), happen=happen, rules=rules, inside=bool(within(values, rules.tolerance)[i]))
     return _SENTENCES[pattern](words)
 
 
@@ -262,7 +263,6 @@ def _notes(groups: Groups, values: Mapping[str, Floats], rules: Rules, too_few: 
     """Say per segment what is missing or undefined; None where there is nothing to say."""
     some, status = groups.n > 0, values["status"]
     marks = {
-        "no usable rows": ~some,
         "only one outcome: no line can be fitted": some & (status == Status.ONE_CLASS),
         "one distinct score: no line can be fitted": some & (status == Status.ONE_SCORE),
         "scores separate the outcomes: no line can be fitted": some & (status == Status.SEPARABLE),
@@ -270,7 +270,7 @@ def _notes(groups: Groups, values: Mapping[str, Floats], rules: Rules, too_few: 
         too_few: values["beyond_reach"] > 0.0,
         "scores of 0 and 1 only: no line can be tested": enough(values, rules) & np.isnan(values["pvalue_line"]),
     }
-    said = [[text for text, where in marks.items() if where[i]] for i in range(len(groups))]
-    for i in np.flatnonzero(groups.n_zero > 0):
-        said[i].append(f"{counted(int(groups.n_zero[i]))} of weight 0 left out")
-    return ["; ".join(parts) or None for parts in said]
+    made = Notes.of_counts(groups.n, groups.n_zero)
+    for text, where in marks.items():
+        made.add(text, where)
+    return made.lines()

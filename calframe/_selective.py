@@ -18,8 +18,8 @@ from calframe._roles import Roles, WeightKind
 from calframe._selective_tables import SELECTIVE_COLUMNS, Asked, Confidence, selective_tables
 from calframe._table import Table, open_table, view_of
 from calframe._typing import Invalid, Json, Link, Names, RateInterval, Score
-from calframe._words._abstaining import coverage_lines, target_lines
-from calframe._words._listing import SHOWN, size
+from calframe._words._abstaining import FOR_WHOM, coverage_lines, target_lines
+from calframe._words._listing import SHOWN, key_columns, scored_by, size
 from calframe._words._numbers import plural
 
 if TYPE_CHECKING:
@@ -49,9 +49,10 @@ class Selective:
         confident rows; null where there are none; of right scores at most 1 - `confident_at`), ``note``.
     targets : frame
         One row per segment, model and target accuracy; none without targets: the keys, ``model``?,
-        ``target_accuracy``, ``threshold`` (the lowest that is shown to hold; null where none is, and ``note`` says
-        why), ``coverage``, ``n`` and ``accuracy`` from there up in this table, ``accuracy_low`` (one-sided lower bound
-        of the accuracy at this threshold by itself, never below the target), ``note``.
+        ``target_accuracy``, ``threshold`` (the lowest that is shown to hold for independent rows of the same
+        population; null where none is, and ``note`` says why), ``coverage``, ``n`` and ``accuracy`` from there up in
+        this table, ``accuracy_low`` (one-sided lower bound of the accuracy at this threshold by itself, never below the
+        target), ``note``.
     by : tuple of str
         The segment columns.
     scores : tuple of str
@@ -64,7 +65,7 @@ class Selective:
     target_accuracy : tuple of float
         The accuracies asked for.
     confidence_level : float
-        The level of intervals, and at which each threshold holds for new rows.
+        The level of intervals, and at which each threshold holds for new rows that are independent ones like these.
     confident_at : float
         The confidence from which a wrong row is a confident error.
     notion : {"confidence", "correctness"}
@@ -104,15 +105,16 @@ class Selective:
         Returns
         -------
         altair.Chart
-            In a light theme of fixed colours, as of `Curve.plot`.
+            In a light theme of fixed colours. ``chart.save("selective.svg")`` and ``.png`` need nothing from the
+            network; a page does, unless it is saved with ``chart.save("selective.html", inline=True)``.
         """
         from calframe._charts._selective import coverage_curves  # noqa: PLC0415  altair loads only for a chart
 
         check_width(width)
         table = to_polars(self.table)
-        keys = [name for name in (*self.by, "model") if name in table.columns]
-        level = f"{100 * self.confidence_level:g}%"
-        chart: alt.TopLevelMixin = coverage_curves(table, to_polars(self.targets), keys=keys, width=width, level=level)
+        chart: alt.TopLevelMixin = coverage_curves(
+            table, to_polars(self.targets), keys=key_columns(self.by, table.columns), width=width, level=self._level
+        )
         return chart
 
     def to_dict(self) -> Json:
@@ -142,22 +144,29 @@ class Selective:
 
     def __repr__(self) -> str:
         """Say what each target asks for, or what answering less often buys, worst segments and models first."""
-        summary, keys = to_polars(self.summary), [*self.by, *["model"] * (len(self.scores) > 1)]
+        summary = to_polars(self.summary)
+        keys = key_columns(self.by, summary.columns)
         curves = plural(len(summary), "curve")
-        head = f"<Selective: {curves} from {size(self.n, self.scores)}; .table, .summary, .targets, .plot()>"
+        head = f"<Selective: {curves} from {size(self.n, self.scores, keys)}; .table, .summary, .targets, .plot()>"
         if self.target_accuracy:
-            return "\n".join([head, *target_lines(to_polars(self.targets).to_dicts(), self.target_accuracy, keys)])
+            found = target_lines(to_polars(self.targets).to_dicts(), self.target_accuracy, keys)
+            return "\n".join([head, f"  at {self._level}, {FOR_WHOM}:", *found])
         worst = summary.sort("aurc", descending=True, nulls_last=True, maintain_order=True).head(SHOWN)
         worst = worst.filter(worst["n"] > 0)
         points = _of_curves(to_polars(self.table), worst, keys)
         return "\n".join([head, *coverage_lines(points.to_dicts(), worst.to_dicts(), keys, total=len(summary))])
 
     def _repr_html_(self) -> str:
-        found = html_table(self.summary, caption=f"Answering where {', '.join(self.scores)} is confident")
+        keys = key_columns(self.by, to_polars(self.summary).columns)
+        found = html_table(self.summary, caption=f"Answering by the confidence of {scored_by(self.scores, keys)}")
         if not self.target_accuracy:
             return found
-        caption = f"Thresholds for target accuracies, shown to hold at {100 * self.confidence_level:g}%"
+        caption = f"Thresholds for target accuracies, shown to hold at {self._level} {FOR_WHOM}"
         return found + html_table(self.targets, caption=caption)
+
+    @property
+    def _level(self) -> str:
+        return f"{100 * self.confidence_level:g}%"
 
 
 def _of_curves(points: pl.DataFrame, curves: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
@@ -207,10 +216,12 @@ def selective(
         score, with that confidence. ``"correctness"``: the score itself, as an answer's own confidence that it is
         right, where the label says whether it was; nothing is turned round then, and 0.3 is a doubtful answer.
     target_accuracy : float or list of float, optional
-        Accuracies in (0, 1) that answered rows are to have; for each the lowest threshold that is shown to hold.
+        Accuracies in (0, 1) that answered rows are to have; for each the lowest threshold that is shown to hold. It
+        holds for new rows only if these here are independent of each other, and come from the population that the new
+        ones come from: rows of one day, or of one person, share their luck, and then it may fail more often.
     confidence_level : float, default 0.95
-        Level in (0, 1) of the intervals, each point by itself, and at which each threshold holds out of sample, each
-        segment, model and target by itself.
+        Level in (0, 1) of the intervals, each point by itself, and at which each threshold holds out of sample (of
+        independent rows, see `target_accuracy`), each segment, model and target by itself.
     confident_at : float, default 0.9
         The confidence in [0, 1] from which a wrong row is a confident error.
     points : int, default 200

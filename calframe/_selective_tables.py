@@ -17,11 +17,13 @@ from calframe._kernels._binned import ratio
 from calframe._kernels._intervals import rate_interval
 from calframe._kernels._selective import aurc, confidence_tally, excess_aurc
 from calframe._kernels._tally import Tally
+from calframe._notes import NO_ROWS, Notes
 from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
 from calframe._testing._thresholds import Answered, certified, rows_needed
 from calframe._typing import Bools, Floats, Ints, RateInterval
 
+_DECIMALS = 15  # finer ones are what floating point leaves of 1 - s
 Confidence: TypeAlias = Literal["confidence", "correctness"]
 Points: TypeAlias = tuple[Ints, dict[str, Any]]
 
@@ -113,7 +115,7 @@ class _Sample:
         if self.narrow:  # so that 0.9 falls where a person expects
             sure = confidence.astype(np.float32) >= np.float32(asked.confident_at)
         else:
-            sure = confidence >= asked.confident_at
+            sure = np.round(confidence, _DECIMALS) >= asked.confident_at  # 1 - 0.07 is 0.93 then
         total = tally.total(tally.weight)
         confident = tally.total(np.where(sure, tally.weight, 0.0))
         wrong = tally.total(np.where(sure, tally.negative, 0.0))
@@ -184,7 +186,7 @@ class _Chosen:
         return cls(
             values={name: np.full(shape, np.nan) for name in _CHOSEN},
             n=np.zeros(shape, dtype=np.int64),
-            notes=["no usable rows"] * (shape[0] * shape[1]),
+            notes=[NO_ROWS] * (shape[0] * shape[1]),
         )
 
     def put(self, segments: Ints, sample: _Sample, asked: Asked, *, frequency: bool) -> None:
@@ -241,17 +243,10 @@ def _joined(parts: list[Points], *, weighted: bool) -> tuple[Ints, dict[str, Col
 
 def _notes(groups: Groups, values: dict[str, Floats], asked: Asked) -> list[str | None]:
     """Say per segment what is missing; None where there is nothing to say."""
-    empty = groups.n == 0
-    unsure = np.isnan(values["confident_error_rate"]) & ~empty
-    said: list[str | None] = []
-    for zero, none, without in zip(groups.n_zero.tolist(), empty.tolist(), unsure.tolist(), strict=True):
-        parts = [
-            *(["no usable rows"] if none else []),
-            *([f"{counted(zero)} of weight 0 left out"] if zero else []),
-            *([f"confident_error_rate: no row is as confident as {asked.confident_at:g}"] if without else []),
-        ]
-        said.append("; ".join(parts) or None)
-    return said
+    made = Notes.of_counts(groups.n, groups.n_zero)
+    without = np.isnan(values["confident_error_rate"]) & (groups.n > 0)
+    made.add(f"confident_error_rate: no row is as confident as {asked.confident_at:g}", without)
+    return made.lines()
 
 
 def _whole(values: Floats) -> Ints:

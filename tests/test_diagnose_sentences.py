@@ -203,9 +203,41 @@ def test_printed_segments_say_who_and_what_to_do() -> None:
     (over,) = (line for line in lines if line.startswith("  over-confident "))
     assert over.split() == ["over-confident", "over-confident", "0.0", "300", "temperature"]
     assert lines[-1].split()[:2] == ["none", "found"]  # the worst come first
+    assert lines[1].startswith("  1 ")
+    assert " ".join(line.strip() for line in lines[1:6]).count("; what each shows is a sentence in .table") == 1
     assert all(len(line) <= 80 for line in lines)
     twice = pl.DataFrame(SHOWN["none found"][0]).with_columns(q="p")
     assert repr(diagnose(twice, label="y", score=["p", "q"])).startswith("<Diagnosis: 300 rows, 2 models; ")
+
+
+def test_nothing_found_is_not_shown_to_be_fine() -> None:
+    # Wilson: 150 of 300 leave a gap of 5.6 points open, 15,000 of 30,000 one of 0.6
+    few, many = (counts((0.2, k, 4 * k), (0.5, 5 * k // 2, 5 * k // 2), (0.8, 4 * k, k)) for k in (20, 2_000))
+    frame = pl.concat(
+        [pl.DataFrame(columns).with_columns(g=pl.lit(name)) for name, columns in (("a", few), ("b", few), ("c", many))]
+    )
+    result = diagnose(frame, label="y", score="p", by="g")
+    assert repr(result).splitlines()[1:3] == [
+        "  2 none found (±3 pp not ruled out), 1 none found (within ±3 pp); what each",
+        "  shows is a sentence in .table",
+    ]
+    assert result.table["pattern"].to_list() == ["none found"] * 3
+    assert ["not ruled out" in said for said in result.table["sentence"]] == [True, True, False]
+    wide = diagnose(frame, label="y", score="p", by="g", tolerance=0.1)
+    assert "  3 none found (within ±10 pp)" in repr(wide)
+
+
+def test_models_are_counted_and_classes_are_not() -> None:
+    table = pl.DataFrame(SHOWN["none found"][0]).with_columns(r=1 - pl.col("p"), g=pl.Series(["a", "b"] * 150))
+    for by in (None, "g"):
+        for score in ({0: "r", 1: "p"}, ["p"], "p"):
+            assert repr(diagnose(table, label="y", score=score, by=by)).startswith("<Diagnosis: 300 rows; ")
+    pair = diagnose(table, label="y", score={0: "r", 1: "p"})
+    assert "<caption>What is the matter with the classes r, p</caption>" in pair._repr_html_()
+    three = table.select("y", p0="r", p1=pl.col("p") / 2, p2=pl.col("p") / 2)
+    result = diagnose(three, label="y", score={0: "p0", 1: "p1", 2: "p2"}, notion="confidence")
+    assert repr(result).startswith("<Diagnosis: 300 rows; ")
+    assert result.to_dict()["scores"] == ["p0", "p1", "p2"]
 
 
 def test_many_segments_are_drawn_often_enough_to_be_found() -> None:

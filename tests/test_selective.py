@@ -621,12 +621,13 @@ def test_a_printed_result_says_what_a_target_asks_for() -> None:
     columns = {"y": [1] * 80 + [0] * 20, "p": [0.95] * 50 + [0.6] * 50}
     assert repr(found(columns, target_accuracy=[0.9, 0.99])).splitlines() == [
         "<Selective: 1 curve from 100 rows; .table, .summary, .targets, .plot()>",
+        "  at 95%, for independent rows like these:",
         "  accuracy 0.9: from confidence 0.95 up, 50.0% of rows",
         "  accuracy 0.99: too few rows: it takes 299 rows, all of them right, to show an",
         "  accuracy of 0.99",
     ]
     right = {"y": [*[1] * 100, *[1, 0] * 25], "p": [0.9] * 100 + [0.89083] * 50, "g": ["a"] * 100 + ["b"] * 50}
-    assert repr(found(right, by="g", target_accuracy=0.8)).splitlines()[1:] == [
+    assert repr(found(right, by="g", target_accuracy=0.8)).splitlines()[2:] == [
         "  accuracy 0.8: a threshold holds in 1 of 2 curves",
         "  b  no threshold is shown to hold",
         "  a  from confidence 0.9 up, 100.0% of rows",
@@ -646,6 +647,37 @@ def test_a_printed_result_without_targets_says_what_answering_less_buys() -> Non
     ]
     assert "accuracy_low" not in result._repr_html_()
     assert "accuracy_low" in found(columns, target_accuracy=0.6)._repr_html_()
+
+
+def test_models_are_counted_and_classes_are_not() -> None:
+    frame = of_classes().with_columns(g=pl.Series(["a", "b", "c"] * 100))
+    frame = frame.with_columns(two=pl.Series(["no", "yes"] * 150), q=1 - pl.col("p0"))
+    shapes: list[tuple[str, Any, str, str]] = [
+        ("two", "p0", "", "p0"),
+        ("two", ["p0"], "", "p0"),
+        ("two", ["p0", "q"], ", 2 models", "p0, q"),
+        ("two", {"no": "q", "yes": "p0"}, "", "the classes q, p0"),
+        ("y", {"cat": "p0", "dog": "p1", "eel": "p2"}, "", "the classes p0, p1, p2"),
+    ]
+    for label, score, models, named in shapes:
+        positive = "yes" if label == "two" and not isinstance(score, dict) else None
+        for by in (None, "g"):
+            for target in (None, [0.2, 0.99]):
+                result = selective(
+                    frame, label=label, score=score, by=by, target_accuracy=target, positive=positive, points=5
+                )
+                curves = (3 if by else 1) * (2 if models else 1)
+                head = f"<Selective: {curves} curve{'s' * (curves > 1)} from 300 rows{models}; "
+                assert repr(result).startswith(head)
+                assert f"<caption>Answering by the confidence of {named}</caption>" in result._repr_html_()
+                assert len(result.to_dict()["summary"]) == curves
+    assert result.plot().to_dict()
+
+
+def test_a_threshold_is_said_to_be_shown_for_independent_rows() -> None:
+    result = found(drawn(), target_accuracy=0.6)
+    assert "shown to hold at 95% for independent rows like these" in result._repr_html_()
+    assert "for independent rows like these" in " ".join(result.plot().to_dict()["title"]["text"])
 
 
 def test_targets_may_be_any_numbers_and_names_any_text() -> None:

@@ -16,6 +16,7 @@ from calframe._charts._marks import described, layered
 from calframe._charts._named_lines import MOST_BANDS, MOST_TOGETHER, NamedLines, plotted
 from calframe._charts._names import curve_names, thousands
 from calframe._charts._theme import standalone, token
+from calframe._words._abstaining import FOR_WHOM
 from calframe._words._thresholds import threshold
 
 _COLUMNS: Final[Columns] = {
@@ -90,7 +91,8 @@ def coverage_curves(table: pl.DataFrame, targets: pl.DataFrame, *, keys: Sequenc
 def _caption(level: str, shown: str, *, bands: bool, targets: pl.DataFrame) -> str:
     """Say what lines, bands and dots are."""
     band = f" Shaded: {level} interval at each threshold by itself." if bands else ""
-    targeted = f" Dashed: target accuracies; dots: thresholds shown to reach them at {level}." if targets.height else ""
+    shown_for = f"thresholds shown to reach them at {level} {FOR_WHOM}"
+    targeted = f" Dashed: target accuracies; dots: {shown_for}." if targets.height else ""
     return (
         f"Line: accuracy (up) of the share of rows answered (along), the most confident first, from {_FEWEST} rows on."
         f"{band}{targeted}{shown}"

@@ -19,7 +19,7 @@ from calframe._kernels._tally import Tally
 from calframe._testing._curvature import chances, curve_test, line_test
 from calframe._testing._draws import Drawing
 from calframe._testing._found import adjusted_surely, reach
-from calframe._testing._rates import Sums, rate_pvalue
+from calframe._testing._rates import Sums, rarer_events, rate_pvalue
 from calframe._typing import Bools, Floats
 
 Pattern: TypeAlias = Literal[
@@ -125,7 +125,7 @@ def adjust(values: Values, rules: Rules) -> Values:
 def enough(values: Mapping[str, Floats], rules: Rules) -> Bools:
     """Return where there are rows enough, and of both outcomes, seen or expected."""
     rows, rate, score = values["rows"], values["rate"], values["mean_score"]
-    rarer = rows * np.minimum(np.maximum(rate, score), 1.0 - np.minimum(rate, score))
+    rarer = rarer_events(rows, rate, score)
     return np.asarray((rows >= rules.min_rows - _ROUNDING) & (rarer >= rules.min_events - 1e-6))
 
 
@@ -142,7 +142,7 @@ def patterns(values: Mapping[str, Floats], rules: Rules) -> NDArray[np.object_]:
 def _conditions(v: Mapping[str, Floats], rules: Rules) -> list[tuple[Pattern, Bools]]:
     line, curve, certain = (v[f"pvalue_{name}_adjusted"] <= rules.alpha for name in TESTS)
     gap_sure = level_off(v)
-    small = within(v, rules) & (v["over_gap"] < rules.tolerance) & (v["under_gap"] > -rules.tolerance)
+    small = within(v, rules.tolerance) & (v["over_gap"] < rules.tolerance) & (v["under_gap"] > -rules.tolerance)
     much = (v["over_gap"] >= rules.tolerance) & (v["over_gap_low"] > 0.0)
     little = (v["under_gap"] <= -rules.tolerance) & (v["under_gap_high"] < 0.0)
     bent = curve & (v["beyond_line"] >= rules.tolerance)
@@ -214,10 +214,10 @@ def reversed_order(v: Mapping[str, Floats]) -> Bools:
         return np.asarray((v["slope_high"] < 0.0) | separated)
 
 
-def within(values: Mapping[str, Floats], rules: Rules) -> Bools:
+def within(values: Mapping[str, Floats], tolerance: float) -> Bools:
     """Return where the interval of the gap lies inside the tolerance."""
     with np.errstate(invalid="ignore"):
-        inside = (values["gap_low"] >= -rules.tolerance) & (values["gap_high"] <= rules.tolerance)
+        inside = (values["gap_low"] >= -tolerance) & (values["gap_high"] <= tolerance)
     return np.asarray(inside)
 
 

@@ -10,6 +10,7 @@ from calframe._words._numbers import count, rows
 
 WIDTH = 80
 SHOWN = 12  # lines that a printed result has room for
+_NAMED = 6  # columns that a title has room for
 
 
 def key_name(keys: Iterable[Any]) -> str:
@@ -48,12 +49,37 @@ def listing(names: Sequence[str], texts: Sequence[str], *, total: int, place: st
     return lines + [f"  and {count(total - len(lines))} more in {place}"] * (total > len(lines))
 
 
-def size(n: int, scores: Collection[str]) -> str:
-    """Return the rows of a table, and the number of models where there are several.
+def key_columns(by: Iterable[str], columns: Collection[str]) -> list[str]:
+    """Return the columns that tell the rows of a result table apart; only a table of several models has theirs.
 
     Examples
     --------
-    >>> size(1200, ["p"]), size(60, ["p", "q"])
-    ('1,200 rows', '60 rows, 2 models')
+    >>> key_columns(["region"], ["region", "model", "n"]), key_columns([], ["n", "note"])
+    (['region', 'model'], [])
     """
-    return rows(n) + (f", {len(scores)} models" if len(scores) > 1 else "")
+    return [*by, *(["model"] if "model" in columns else [])]
+
+
+def size(n: int, scores: Collection[str], keys: Collection[str]) -> str:
+    """Return the rows of a table, and the number of models where there are several.
+
+    Several score columns may be the classes of one model: models are told apart by a key of their own.
+
+    Examples
+    --------
+    >>> size(1200, ["p"], []), size(60, ["p", "q"], ["model"]), size(60, ["p_cat", "p_dog"], ["region"])
+    ('1,200 rows', '60 rows, 2 models', '60 rows')
+    """
+    return rows(n) + (f", {len(scores)} models" if "model" in keys and len(scores) > 1 else "")
+
+
+def scored_by(scores: Sequence[str], keys: Collection[str]) -> str:
+    """Return the score columns as a title has room for them: one model, several, or the classes of one.
+
+    Examples
+    --------
+    >>> scored_by(["p", "q"], ["model"]), scored_by(["p_cat", "p_dog"], [])
+    ('p, q', 'the classes p_cat, p_dog')
+    """
+    shown = ", ".join(scores[:_NAMED]) + (f" and {count(len(scores) - _NAMED)} more" if len(scores) > _NAMED else "")
+    return shown if "model" in keys or len(scores) == 1 else f"the classes {shown}"
