@@ -45,8 +45,8 @@ class Audit:
     headline : str
         What stands out, in one sentence.
     verdict : str
-        "action needed" (a clear gap), "watch" (a lean, or a cumulative error beyond chance), "undecided", or "within
-        tolerance" (all were judged so).
+        "action needed" (a clear gap), "watch" (a lean, or a cumulative error beyond chance, whose size in ECE `report`
+        tells), "undecided", or "within tolerance" (all were judged so).
     overall : dict
         All rows as one segment, judged alone.
     multicalibration : dict or None
@@ -81,6 +81,8 @@ class Audit:
         -------
         altair.Chart
             Thick lines are intervals of single segments, thin ones hold over all of them; the zone is the tolerance.
+            ``chart.save("audit.svg")`` and ``.png`` need nothing from the network; a page does, unless it is saved with
+            ``chart.save("audit.html", inline=True)``.
         """
         from calframe._auditing._drawn import forest_chart  # noqa: PLC0415  altair loads only when a chart is asked for
 
@@ -191,7 +193,7 @@ def audit(
         How p-values are adjusted for the number of segments judged.
     min_rows : int, default 100
         Fewest (effective) rows of a segment that is looked at, five or more; to be judged it must have ten positives
-        and ten negatives besides.
+        and ten negatives besides, seen or expected by its scores.
     numeric_bins : int or None, default 4
         2 to 100. Numeric segment columns of more than ten distinct values are cut into this many bands of about equal
         numbers of rows (of all rows, whatever their weights), such as ``[18, 35)``. Equal values stay together. With up
@@ -339,11 +341,11 @@ def audit(
         seed=seed_of(rng),
     )
     found = audited(data, roles, options, engine=engine)
-    rows = found.table.iter_rows(named=True)
+    rows = list(found.table.iter_rows(named=True))
     return Audit(
         table=like(found.table, data),
         disparities=like(found.disparities, data),
-        headline=headline(found.overall, list(rows), found.multicalibration, alpha=alpha),
+        headline=headline(found.overall, rows, found.multicalibration, alpha=alpha, spoken=found.names.spoken),
         verdict=_state(found, alpha),
         overall=found.overall,
         multicalibration=found.multicalibration,

@@ -116,6 +116,8 @@ class Comparison:
         -------
         altair.Chart
             A line is the interval of one difference by itself; a full dot has a clearly better model.
+            ``chart.save("comparison.svg")`` and ``.png`` need nothing from the network; a page does, unless it is saved
+            with ``chart.save("comparison.html", inline=True)``.
         """
         from calframe._comparing._drawn import difference_chart  # noqa: PLC0415  altair loads only for a chart
 
@@ -135,10 +137,10 @@ class Comparison:
         """Say of each row which model is better, as far as that is clear."""
         table = to_polars(self.table)
         short = dict(zip(both := (self.first, self.second), distinct(both, _MODEL_WIDTH), strict=True))
-        count = f"{len(table):,} row{'s'[: len(table) != 1]}"
-        lines = [f"<Comparison: {short[self.second]} less {short[self.first]}, {count}>"]
+        count = f"{len(table):,} difference{'s'[: len(table) != 1]}"
+        lines = [f"<Comparison: {short[self.second]} minus {short[self.first]}, {count}>"]
         for row in table.head(_SHOWN).iter_rows(named=True):
-            keys = [*(str(row[name]) for name in self.by), row["metric"]]
+            keys = [*("(missing)" if row[name] is None else str(row[name]) for name in self.by), row["metric"]]
             ends = "no interval" if row["low"] is None else f"{row['low']:+.4f} to {row['high']:+.4f}"
             value = "–" if row["difference"] is None else f"{row['difference']:+.4f}"
             said = "not clear" if row["better"] is None else f"{short[row['better']]} better"
@@ -150,7 +152,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         table = to_polars(self.table)
         words = [pl.Series(name, map(pvalue, table[name]), dtype=pl.String) for name in ("pvalue", "pvalue_adjusted")]
-        return html_table(table.with_columns(words), caption=f"{self.second} less {self.first}, on the same rows")
+        return html_table(table.with_columns(words), caption=f"{self.second} minus {self.first}, on the same rows")
 
 
 def compare(
@@ -279,7 +281,7 @@ def compare(
     >>> import calframe
     >>> table = calframe.cross_fit(calframe.demo_table(), label="y", score="p_gbm", method="platt")
     >>> calframe.compare(table, label="y", score=["p_gbm", "p_calibrated"], metrics=["brier", "gap"])
-    <Comparison: p_calibrated less p_gbm, 2 rows>
+    <Comparison: p_calibrated minus p_gbm, 2 differences>
       brier                    -0.0195 (-0.0206 to -0.0184)  p_calibrated better
       gap                      -0.0928 (-0.0936 to -0.0920)  p_calibrated better
     """

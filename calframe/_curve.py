@@ -100,7 +100,7 @@ class Curve:
         -------
         altair.Chart
             In a light theme of fixed colours. Nothing global is changed. ``chart.save("curve.svg")`` and ``.png`` need
-            nothing from the network; for a page that does not either, ``chart.save("curve.html", inline=True)``.
+            nothing from the network; a page does, unless it is saved with ``chart.save("curve.html", inline=True)``.
         """
         from calframe._charts import reliability_curves  # noqa: PLC0415  altair loads only when a chart is asked for
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +21,19 @@ from calframe._testing._draws import Drawing, Inequality, Side
 from calframe._testing._found import Correction, draws_needed
 from calframe._testing._groups import Df, quantile_groups
 from calframe._testing._kernel import KernelLaw
-from calframe._typing import Ints, Json
+from calframe._typing import TEST_METHODS, Ints, Json
 
-METHODS = ("resampling", "spiegelhalter", "hosmer_lemeshow", "ecce", "ks", "cox", "gap", "corp", "kernel")
 OF_CLASSES = ("resampling", "hosmer_lemeshow", "kernel")
 ALWAYS_DRAWN = ("resampling", "corp")  # every draw of which is told to `progress`
 COUNTS_ONLY = {
     "hosmer_lemeshow": "its law is that of counts of rows",
     "cox": "likelihood ratios are those of counts of rows",
+}
+_OPTIONS: Mapping[str, tuple[str, Any]] = {  # which method reads them, and what they are if nothing is said
+    "statistic": ("resampling", "ece"),
+    "alternative": ("resampling", None),
+    "kernel_law": ("kernel", "resampled"),
+    "df": ("hosmer_lemeshow", "external"),
 }
 
 
@@ -109,7 +115,7 @@ class Plan:
 
     def drawing(self, method: str, *, segments: int) -> Drawing:
         """Return how a method draws: what it draws does not depend on the other methods asked for."""
-        rng = np.random.default_rng([self.seed, METHODS.index(method)])
+        rng = np.random.default_rng([self.seed, TEST_METHODS.index(method)])
         needed = draws_needed(segments, self.correction, self.alpha) if self.inequality == ">=" else 0
         drawing = Drawing(
             n_resamples=self.n_resamples,
@@ -145,6 +151,15 @@ class Plan:
         if fixed is not None:
             return fixed.find(tally.score, narrow=self.narrow)
         return quantile_groups(tally, self.groups.quantiles or 10)
+
+
+def check_idle(methods: Sequence[str], **given: Any) -> None:
+    """Raise if an option is set that none of the methods reads."""
+    for name, value in given.items():
+        method, default = _OPTIONS[name]
+        if value != default and method not in methods:
+            msg = f"{name}={value!r} is read by method={method!r} alone; got method={', '.join(map(repr, methods))}."
+            raise ArgumentError(msg)
 
 
 def check_plan(table: Table, plan: Plan) -> None:

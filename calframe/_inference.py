@@ -13,7 +13,7 @@ import polars as pl
 from calframe._binning import BinChoice
 from calframe._closing import warn_empty_categories
 from calframe._errors import ArgumentError
-from calframe._hypotheses import METHODS, Plan
+from calframe._hypotheses import Plan, check_idle
 from calframe._measures import chosen_metrics, known_metrics, metric_names, reserved_names
 from calframe._nearest import nearest
 from calframe._nulls import uses_label
@@ -30,12 +30,12 @@ from calframe._registry import Metric, Options
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import open_table, view_of
-from calframe._tested import found_by, judged, table_of
+from calframe._tested import found_by, judged, rejected_lines, table_of
 from calframe._testing._draws import Inequality, Side
 from calframe._testing._found import Correction
 from calframe._testing._groups import Df
 from calframe._testing._kernel import KernelLaw
-from calframe._typing import Closed, Invalid, Json, Link, Names, Score, Smoother, Strategy
+from calframe._typing import TEST_METHODS, Closed, Invalid, Json, Link, Names, Score, Smoother, Strategy
 from calframe._words._lines import wrapped
 from calframe._words._numbers import listed
 from calframe._words._numbers import pvalue as shown
@@ -46,7 +46,7 @@ _WIDTH = 80
 _NEAR = 0.5  # how alike the letters of two names must be for one to be meant by the other
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class TestResult:
     """What tests of the hypothesis that scores are right say of each segment.
 
@@ -89,12 +89,13 @@ class TestResult:
         }
 
     def __repr__(self) -> str:
-        """Say how many of the tests reject."""
+        """Say how many of the tests reject, and which."""
         frame = to_polars(self.table)
         rejected, decided = int(frame["reject"].sum() or 0), len(frame) - frame["reject"].null_count()
         named = self.methods[0] if len(self.methods) == 1 else f"{len(self.methods)} methods"
         said = f"<TestResult: {named}, {rejected:,} of {decided:,} rejected at {self.convention['alpha']:g}; .table>"
-        return "\n".join([said, *(line for note in self.notes for line in wrapped(note, _WIDTH))])
+        lines = rejected_lines(frame.to_dicts(), self.by)
+        return "\n".join([said, *lines, *(line for note in self.notes for line in wrapped(note, _WIDTH))])
 
     def _repr_html_(self) -> str:
         table = to_polars(self.table)
@@ -206,9 +207,11 @@ def test(
     Notes
     -----
     Positives of equal scores are Binomial under the hypothesis; those of a bin are drawn as the Binomial with their
-    mean and variance (with weights not for "mce", the gap of the smallest bins). So resampling costs cells, not rows.
+    mean and variance (with weights not for "mce", the gap of the smallest bins). So resampling costs cells, not rows:
+    bins, or distinct scores for "corp" and statistics of those, which therefore take long where scores are continuous.
     Brier score, log loss and gap have a normal law with known moments. With weights a drawn label counts with its
-    weight, and the statistic of each draw is weighted, too.
+    weight, and the statistic of each draw is weighted, too; where weights differ that are worth fewer than 1,000 rows
+    (of at most 100,000), every label is drawn by itself.
 
     The least p-value of 1,000 draws is 1 / 1001, which among more than 50 segments Holm's correction does not let
     reject. So with more, segments whose first p-value is at most 0.005 are drawn anew, ``2 m / alpha`` times for m
@@ -229,8 +232,8 @@ def test(
     than a fifth of its standard deviation. So 20 copies of each row give the p-value of one.
 
     Kernel: of up to 2,000 rows all pairs count, ``"resampled"`` by drawing labels, ``"asymptotic"`` by a bootstrap of
-    the limit law; of more, and with ``"block"``, the normal law of pairs; ``"distribution_free"`` is a bound that
-    rarely rejects.
+    the limit law; of more, and with ``"block"``, the normal law of pairs in a fixed random order;
+    ``"distribution_free"`` is a bound that rarely rejects.
 
     References
     ----------
@@ -280,6 +283,7 @@ def test(
     check_clip(clip)
     check_smoother(smoother)
     _check_max(correction, methods)
+    check_idle(methods, statistic=statistic, alternative=alternative, df=df, kernel_law=kernel_law)
     plan = Plan(
         methods=methods,
         metric=metric,
@@ -318,10 +322,10 @@ def _methods(method: Any) -> tuple[str, ...]:
         msg = f"method must be a name or a list of names, such as 'resampling'; got {method!r}."
         raise ArgumentError(msg)
     if not asked:
-        msg = f"method= is empty; name at least one of {', '.join(map(repr, METHODS))}."
+        msg = f"method= is empty; name at least one of {', '.join(map(repr, TEST_METHODS))}."
         raise ArgumentError(msg)
     for one in asked:
-        check_choice("method", one, METHODS)
+        check_choice("method", one, TEST_METHODS)
     return tuple(dict.fromkeys(asked))
 
 
@@ -333,7 +337,13 @@ def _metric(statistic: Any, roles: Roles) -> Metric:
         known = [each.name for each in known_metrics(several_classes=several).values() if uses_label(each)]
         msg = f"statistic={name!r} is not known{_meant(name, known)}. It may be any metric that depends on the labels."
         raise ArgumentError(msg)
-    metric = chosen_metrics([name], several_classes=several, posterior=False)[0]
+    if several and name not in known_metrics(several_classes=True):
+        msg = (
+            f"statistic={name!r} is about one column of scores. Test each class by itself, with its column as score= "
+            "and positive= naming it, or take a measure of several classes, like 'classwise_ece'."
+        )
+        raise ArgumentError(msg)
+    metric = chosen_metrics([name], several_classes=several)[0]
     if not uses_label(metric):
         msg = f"statistic={name!r} does not depend on the labels, so there is nothing to test; take another measure."
         raise ArgumentError(msg)

@@ -14,6 +14,7 @@ from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
+from calframe._notes import Notes
 from calframe._reading import Matrix, by_width, read_matrix, read_tallies
 from calframe._registry import Cells, Metric, Options, Reads, Sample, Scored, Tallied, Term
 from calframe._table import Table
@@ -161,19 +162,13 @@ def measured_rows(table: Table, rows: nw.LazyFrame[Any], request: Request) -> tu
 
 def notes(groups: Groups, found: Measured, request: Request) -> list[str | None]:
     """Say per segment what is missing or undefined; None where there is nothing to say."""
-    parts: list[list[str]] = [[] for _ in range(len(groups))]
-    empty = groups.n == 0
-    for i in np.flatnonzero(empty):
-        parts[i].append("no usable rows")
-    for i in np.flatnonzero(groups.n_zero > 0):
-        parts[i].append(f"{groups.n_zero[i]} row{'s' if groups.n_zero[i] > 1 else ''} of weight 0 left out")
+    made = Notes.of_counts(groups.n, groups.n_zero)
     for segments, text in found.remarks:
         for place, i in enumerate(segments):
-            parts[i].append(text(place))
+            made.parts[i].append(text(place))
     for said, where in _gaps_of(found, request):
-        for i in np.flatnonzero(where & ~empty):
-            parts[i].append(said)
-    return ["; ".join(part) or None for part in parts]
+        made.add(said, where & (groups.n > 0))
+    return made.lines()
 
 
 def _gaps_of(found: Measured, request: Request) -> list[tuple[str, Any]]:

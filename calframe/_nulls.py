@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -17,7 +18,7 @@ from calframe._kernels._tally import Tally
 from calframe._registry import Cells, Metric, Options, Row, Scored, Tallied, Term
 from calframe._terms import TERMS
 from calframe._testing._clusters import Clustered, clustered, clustered_sum
-from calframe._testing._draws import MOST, Drawing, Drawn, Side, drawn_statistics, lots, positives, staged
+from calframe._testing._draws import MOST, Drawing, Drawn, Side, Statistic, drawn_statistics, lots, positives, staged
 from calframe._testing._found import FEW_ROWS, Found
 from calframe._testing._multinomial import drawn_classes, in_order
 from calframe._testing._sums import Factor, brier_factor, gap_factor, log_loss_factor, of_sum, sum_ratio
@@ -32,21 +33,20 @@ WITHOUT_LABEL = frozenset({"w2", "wp", "variance", "w2_variance", "centred", "ce
     "centred_fourth"
 }
 CLOSED: Mapping[str, Factor] = {"brier": brier_factor, "log_loss": log_loss_factor, "gap": gap_factor}
+D = TypeVar("D", Tally, Clustered)
 BIN_TERMS = ("wp", "wy", "w2", "variance", "w2_variance")
 
 
 def side_of(metric: Metric) -> Side:
     """Return which values of a measure are evidence against the scores.
 
-    Errors of calibration only grow where scores are wrong, auc and accuracy fall; all else may do either: the Brier
-    score of an under-confident model lies below that of right scores.
+    Errors of calibration only grow where scores are wrong, auc and accuracy fall; all else, measures of users among it,
+    may do either: the Brier score of an under-confident model lies below that of right scores.
     """
     if metric.name in UPWARD:
         return "greater"
     if metric.name in DOWNWARD:
         return "less"
-    if metric.own_terms and metric.direction in ("lower", "higher"):
-        return "greater" if metric.direction == "lower" else "less"
     return "two-sided"
 
 
@@ -113,14 +113,12 @@ class Null:
             Whether the tally is of logits.
         """
         statistic = self.statistic(bins, is_logit=is_logit)
-        if self.is_closed:
-            return self._closed(tally, statistic)
 
-        def draws(where: Bools, how: Drawing) -> Drawn:
-            part = tally.only(where)
-            return drawn_statistics(part, statistic, how, chance=special.expit(part.score) if is_logit else None)
+        def drawn(tally: Tally, drawing: Drawing) -> Drawn:
+            chance = special.expit(tally.score) if is_logit else None
+            return drawn_statistics(tally, statistic, drawing, chance=chance)
 
-        return self._counted(statistic(tally), draws)
+        return self._of_sample(tally, tally, statistic, drawn)
 
     def of_vectors(self, sample: Scored) -> Found:
         """Return what drawing the classes of rows says."""
@@ -132,19 +130,27 @@ class Null:
 
         return self._counted(self.metric.value(sample), draws)
 
-    def _closed(self, tally: Tally, statistic: Callable[[Tally], Floats]) -> Found:
-        """Return what the moments of a sum over rows say, and drawing where its law is not normal."""
-        found = of_sum(tally, CLOSED[self.metric.name], replace(self.drawing, done=None))
+    def of_rows(self, rows: Clustered, bins: Callable[[Tally], Ints]) -> Found:
+        """Return what drawing the label of each row says, whatever its weight; rows are independent."""
+        statistic = self.statistic(bins)
+        return self._of_sample(rows.tally, rows, statistic, lambda rows, drawing: rows.drawn(statistic, drawing))
+
+    def _of_sample(self, tally: Tally, sample: D, statistic: Statistic, drawn: Callable[[D, Drawing], Drawn]) -> Found:
+        """Return what draws from a sample say, or, of a sum over many rows, its moments."""
         seen = statistic(tally)
+
+        def counted(how: Null, some: D, seen: Floats) -> Found:
+            return how._counted(seen, lambda where, drawing: drawn(some.only(where), drawing))
+
+        if not self.is_closed:
+            return counted(self, sample, seen)
+        found = of_sum(tally, CLOSED[self.metric.name], replace(self.drawing, done=None))
         few = tally.total(tally.rows) < FEW_ROWS
         if few.any():
-            part = tally.only(few)
             how = replace(self, drawing=self.drawing.part(float(few.mean())))
-            drawn = how._counted(  # noqa: SLF001  its own kind
-                statistic(part), lambda where, how: drawn_statistics(part.only(where), statistic, how)
-            )
+            of_few = counted(how, sample.only(few), seen[few])
             for name in ("pvalue", "pvalue_se", "least", "decides", "law", "note", "df", "floor"):
-                getattr(found, name)[few] = getattr(drawn, name)
+                getattr(found, name)[few] = getattr(of_few, name)
         return replace(found, statistic=np.where(np.isnan(found.statistic) & ~few, np.nan, seen))
 
     def _counted(self, seen: Floats, draws: Callable[[Bools, Drawing], Drawn]) -> Found:

@@ -27,7 +27,7 @@ from calframe._kernels._vectors import Vectors
 from calframe._rows import clean_rows
 from calframe._table import Table, model_alias
 from calframe._testing._clusters import Clustered
-from calframe._typing import Floats, Ints
+from calframe._typing import Bools, Floats, Ints
 
 MOST_CELLS = 5_000_000  # distinct scores fetched from a remote engine
 GRID = 2**14  # cells of the logit grid that stands in for more
@@ -130,17 +130,23 @@ def read_matrix(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> Matrix
     return Matrix(vectors=vectors, segments=present, posterior=posterior, surprise=surprise)
 
 
-def read_clusters(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> tuple[Ints, Clustered]:
-    """Return the rows of a table with clusters, and the numbers of the segments that have rows.
+def read_clusters(
+    table: Table, rows: nw.LazyFrame[Any], groups: Groups, *, only: Bools | None = None
+) -> tuple[Ints, Clustered]:
+    """Return the rows of a table (or of some of its segments) in their clusters, and the segments that have rows.
 
-    A row whose cluster is null is a cluster of its own.
+    A row whose cluster is null is a cluster of its own; so is each row of a table without clusters.
     """
-    used = _used(table, rows, [*table.group_columns, "_cf_cluster", "_cf_p", "_cf_y"])
+    names = ["_cf_cluster"] if table.cluster is not None else []
+    used = _used(table, rows, [*table.group_columns, *names, "_cf_p", "_cf_y"])
     codes = segment_codes(used, table, groups)
+    if only is not None:
+        used, codes = used.filter(pl.Series(only[codes])), codes[only[codes]]
     present, segment = np.unique(codes, return_inverse=True)
-    known = used["_cf_cluster"].rank("dense").cast(pl.Int64)
-    alone = -1 - np.arange(len(used))
-    cluster = np.where(known.is_null().to_numpy(), alone, known.fill_null(0).to_numpy())
+    cluster = -1 - np.arange(len(used))
+    for name in names:
+        known = used[name].rank("dense").cast(pl.Int64)
+        cluster = np.where(known.is_null().to_numpy(), cluster, known.fill_null(0).to_numpy())
     return present, Clustered.of(
         np.asarray(segment, dtype=np.int64),
         cluster,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from itertools import product
 from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -14,10 +13,11 @@ import numpy as np
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, count_columns
 from calframe._hypotheses import Plan, check_plan
-from calframe._kernels._binned import segment_sum, spread
+from calframe._kernels._binned import effective_rows, segment_sum, spread
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
+from calframe._notes import Notes
 from calframe._nulls import BIN_TERMS, by_bins
 from calframe._reading import by_width, read_clusters, read_matrix, read_rows, read_tallies
 from calframe._registry import Cells, Scored
@@ -34,14 +34,18 @@ from calframe._testing._multinomial import multinomial_hosmer_lemeshow
 from calframe._testing._regressions import HYPOTHESES, clustered_cox, cox
 from calframe._testing._sums import Factor, brier_factor, gap, gap_factor, spiegelhalter, sum_ratio
 from calframe._testing._walk import kolmogorov_smirnov, kuiper, largest_ratio, range_ratio
-from calframe._typing import Floats, Ints
+from calframe._typing import Bools, Floats, Ints
+from calframe._words._listing import SHOWN, key_name, listing
+from calframe._words._numbers import pvalue
 
 Read: TypeAlias = Literal["bins", "scores", "logits", "vectors"]
 Results: TypeAlias = dict[tuple[str, str], Found]
 Judged: TypeAlias = dict[tuple[str, str], tuple[Floats, Found]]
 
 CALIBRATED = "calibrated"
-_NO_ROWS = "no usable rows"
+_NAME_WIDTH = 40
+_FEW_WEIGHTED = 1_000  # effective rows of unequal weight below which each label is drawn by itself
+_MOST_DRAWN = 100_000  # rows, however little they are worth
 
 
 def found_by(table: Table, plan: Plan, *, engine: Any) -> tuple[Groups, Results]:
@@ -67,26 +71,50 @@ def _clustered(table: Table, rows: nw.LazyFrame[Any], plan: Plan) -> tuple[Group
 def _independent(table: Table, rows: nw.LazyFrame[Any], plan: Plan) -> tuple[Groups, Results]:
     reads = {method: _reads(method, plan, table) for method in plan.methods}
     fixed = plan.choice.fixed if "bins" in reads.values() else None
-    terms = () if fixed is None else BIN_TERMS
+    drawn = table.weighted and reads.get("resampling") in ("bins", "scores")
+    terms = BIN_TERMS if fixed is not None else ("w2",) if drawn else ()
     groups = read_groups(table, table.collect(cells_plan(table, terms, bins=fixed, rows=rows)), terms)
     gathered = _Gathered(segments=len(groups))
     drawings = {method: plan.drawing(method, segments=len(groups)) for method in plan.methods}
+    uneven = _uneven(table, groups) if drawn else np.zeros(len(groups), dtype=np.bool_)
+    if uneven.any():
+        _of_rows(gathered, table, rows, groups, plan, drawings["resampling"], only=uneven)
     if fixed is not None:
-        _of_bins(gathered, groups, plan, drawings["resampling"], counts=_is_counted(table))
-    for is_logit, (narrow, some) in product((False, True), by_width(table, rows)):
+        _of_bins(gathered, groups, plan, drawings["resampling"], counts=_is_counted(table), but=uneven)
+    for is_logit in (False, True):
         methods = [method for method in plan.methods if reads[method] == ("logits" if is_logit else "scores")]
-        here = plan.of_width(narrow=narrow)
-        for segments, tally in read_tallies(table, some, groups, by_logit=is_logit) if methods else ():
-            for method in methods:
-                drawing = drawings[method].part(_share(groups, segments))
-                found = _of_tally(method, _counted(table, tally), here, drawing, is_logit=is_logit)
-                gathered.put(method, segments, found)
+        if methods:
+            _of_scores(gathered, table, rows, groups, plan, drawings, methods, is_logit=is_logit, but=uneven)
     methods = [method for method in plan.methods if reads[method] == "vectors"]
     for segments, sample in _samples(table, rows, groups, plan) if methods else ():
         for method in methods:
             drawing = drawings[method].part(_share(groups, segments))
             gathered.put(method, segments, _of_vectors(method, sample, plan, drawing))
     return groups, gathered.results(plan.methods)
+
+
+def _of_scores(
+    gathered: _Gathered,
+    table: Table,
+    rows: nw.LazyFrame[Any],
+    groups: Groups,
+    plan: Plan,
+    drawings: Mapping[str, Drawing],
+    methods: Sequence[str],
+    *,
+    is_logit: bool,
+    but: Bools,
+) -> None:
+    """Test by distinct scores; by resampling not the segments `but`."""
+    for narrow, some in by_width(table, rows):
+        here = plan.of_width(narrow=narrow)
+        for segments, tally in read_tallies(table, some, groups, by_logit=is_logit):
+            for method in methods:
+                left = ~(but[segments] & (method == "resampling"))
+                if left.any():
+                    drawing = drawings[method].part(_share(groups, segments[left]))
+                    found = _of_tally(method, _counted(table, tally.only(left)), here, drawing, is_logit=is_logit)
+                    gathered.put(method, segments[left], found)
 
 
 def _share(groups: Groups, segments: Ints) -> float:
@@ -145,9 +173,7 @@ class _Gathered:
 
     def _whole(self, parts: list[tuple[Ints, Found]]) -> Found:
         nothing = np.full(self._segments, np.nan)
-        whole = Found.of_law(nothing.copy(), nothing.copy(), "").noted(
-            np.ones(self._segments, dtype=np.bool_), _NO_ROWS
-        )
+        whole = Found.of_law(nothing.copy(), nothing.copy(), "")
         draws = [one.draws for _, one in parts if one.draws is not None]
         kept = np.full((len(draws[0]), self._segments), np.nan) if draws else None
         for segments, one in parts:
@@ -159,10 +185,37 @@ class _Gathered:
         return replace(whole, draws=kept)
 
 
-def _of_bins(gathered: _Gathered, groups: Groups, plan: Plan, drawing: Drawing, *, counts: bool) -> None:
-    weight = groups.cells.sums["w"]
-    used = np.flatnonzero(segment_sum(weight, groups.cells.starts) > 0.0)
-    keep = weight > 0.0
+def _uneven(table: Table, groups: Groups) -> Bools:
+    """Return where weights differ that are worth so few rows that sums of them follow no law that is known."""
+    weight, squared = groups.cells.total("w"), groups.cells.total("w2")
+    few = (groups.n > 0) & (groups.n <= _MOST_DRAWN) & (effective_rows(weight, squared) < _FEW_WEIGHTED)
+    return few & (not _is_counted(table)) & ~equal_weights(groups.n.astype(np.float64), weight, squared)
+
+
+def _of_rows(
+    gathered: _Gathered,
+    table: Table,
+    rows: nw.LazyFrame[Any],
+    groups: Groups,
+    plan: Plan,
+    drawing: Drawing,
+    *,
+    only: Bools,
+) -> None:
+    """Test some segments by drawing the label of each row by itself."""
+    for narrow, some in by_width(table, rows):
+        segments, each = read_clusters(table, some, groups, only=only)
+        if len(segments):
+            here = plan.of_width(narrow=narrow)
+            null = here.null("resampling", drawing.part(_share(groups, segments)))
+            gathered.put("resampling", segments, {CALIBRATED: null.of_rows(each, here.bins_of)})
+
+
+def _of_bins(gathered: _Gathered, groups: Groups, plan: Plan, drawing: Drawing, *, counts: bool, but: Bools) -> None:
+    weight, starts = groups.cells.sums["w"], groups.cells.starts
+    used = np.flatnonzero((segment_sum(weight, starts) > 0.0) & ~but)
+    drawing = drawing.part(_share(groups, used)) if but.any() else drawing
+    keep = (weight > 0.0) & spread(~but, starts, len(weight))
     if len(used):
         before = np.concatenate([[0], np.cumsum(keep)])
         sums = {name: values[keep] for name, values in groups.cells.sums.items()}
@@ -284,6 +337,25 @@ def judged(found: Results, plan: Plan) -> tuple[Judged, tuple[str, ...]]:
     return out, tuple(notes)
 
 
+def _notes(groups: Groups, found: Found) -> list[str | None]:
+    made = Notes.of_counts(groups.n, groups.n_zero)
+    made.add_each(found.note)
+    return made.lines()
+
+
+def rejected_lines(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list[str]:
+    """Return a line for each of the first few rows that are rejected, the smallest p-values first; of one row none."""
+    rejected = sorted((row for row in rows if row["reject"]), key=lambda row: row["pvalue_adjusted"])
+    if len(rows) < 2 or not rejected:
+        return []
+    several = [name for name in ("method", "hypothesis") if len({row[name] for row in rows}) > 1]
+    keys = [*by, *(["model"] if "model" in rows[0] else []), *several]
+    shown = rejected[:SHOWN]
+    names = [key_name(row[key] for key in keys) for row in shown]
+    texts = [f"statistic {row['statistic']:.4g}, adjusted p {pvalue(row['pvalue_adjusted'])}" for row in shown]
+    return listing(names, texts, total=len(rejected), place=".table", width=_NAME_WIDTH)
+
+
 def table_of(table: Table, groups: Groups, judgements: Judged, alpha: float) -> Any:
     """Return one row per segment, method and hypothesis, in the user's library."""
     found = {name: one for name, (_, one) in judgements.items()}
@@ -306,7 +378,7 @@ def table_of(table: Table, groups: Groups, judgements: Judged, alpha: float) -> 
         "pvalue_se": woven([one.pvalue_se for one in found.values()]),
         "law": list(woven([one.law for one in found.values()])),
         "pvalue_adjusted": adjusted_values,
-        "note": list(woven([one.note for one in found.values()])),
+        "note": list(woven([_notes(groups, one) for one in found.values()])),
     }
     frame = closed_frame(table, groups, columns, segment=segment).to_native()
     sure = woven([one.decides for one in found.values()])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,10 @@ Link: TypeAlias = Literal["probability", "logit"]
 Direction: TypeAlias = Literal["lower", "higher", "zero", "one", "none"]
 VerdictName: TypeAlias = Literal["over", "under", "leans_over", "leans_under", "within", "unsure", "few"]
 Tone: TypeAlias = Literal["over", "under", "ok", "none"]
+TestMethod: TypeAlias = Literal[
+    "resampling", "spiegelhalter", "hosmer_lemeshow", "ecce", "ks", "cox", "gap", "corp", "kernel"
+]
+TEST_METHODS: tuple[TestMethod, ...] = get_args(TestMethod)  # in the order in which their draws start
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

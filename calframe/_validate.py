@@ -40,7 +40,7 @@ _LINE_WIDTH = 80
 _NAME_WIDTH = 24  # of a method, so that a line keeps within it
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Validation:
     """What maps do to scores they have not seen.
 

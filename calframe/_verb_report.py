@@ -38,7 +38,10 @@ class Report:
         ``gap_to_rest``, ``ecce`` with their errors and p-values, ``note``. In the
         library of the input, polars where that was lazy.
     verdict : str
-        ``"action needed"``, ``"watch"``, ``"undecided"`` or ``"within tolerance"``.
+        ``"action needed"`` (a clear gap of all rows or a segment, a clear gap since some period, or scores of all rows
+        that are off over their range: ECE beyond chance at p of at most .001, and beyond chance and gap by more than
+        the tolerance), ``"watch"`` (a lean, or scores of a segment that are off over their range), ``"undecided"`` or
+        ``"within tolerance"``. `audit` measures no ECE, so that errors along the scores are "watch" to it.
     headline : str
         The verdict as a sentence.
     findings : object

@@ -11,11 +11,12 @@ from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._kernels._intervals import rate_interval, sidak_level
 from calframe._options import check_alpha, is_real
+from calframe._testing._rates import rarer_events
 from calframe._testing._tails import binomial_pvalue
 from calframe._typing import Bools, Floats, RateInterval, VerdictName
 
 MIN_ROWS = 100  # effective rows, and
-MIN_EVENTS = 10  # effective positives and negatives, below which nothing is judged
+MIN_EVENTS = 10  # effective positives and negatives, seen or expected, below which nothing is judged
 SHOWN_ROWS = 5  # below which nothing but the number of rows is told: more would tell of single rows
 _ROUNDING = 1e-6  # ten events must not become fewer by arithmetic
 FURTHEST = 10.0  # rows needed are named up to this many times what there is
@@ -126,7 +127,8 @@ def judge(
     correction : str, default "holm"
         How p-values are adjusted.
     min_rows, min_events : float, default 100 and 10
-        Effective rows, and effective positives and negatives, that a segment must have to be judged.
+        Effective rows, and effective positives and negatives, seen or expected by the scores, that a segment must
+        have to be judged.
 
     Notes
     -----
@@ -135,21 +137,21 @@ def judge(
     compared, Wilson's interval and the score test err on rare events. Segments with rows enough but too few events
     count as compared: a number of comparisons that the labels have a say in would not hold the level.
 
-    Whole interval beyond the tolerance: a clear gap. Whole interval inside: within tolerance. An adjusted p-value below
-    alpha otherwise: a lean. Anything else is not decided.
+    Whole interval beyond the tolerance: a clear gap. Whole interval inside: within tolerance. An adjusted p-value of at
+    most alpha otherwise: a lean. Anything else is not decided.
     """
     least = min_events - _ROUNDING
     enough = (n if size is None else size) >= min_rows - _ROUNDING
     surely = n if units is None else np.minimum(n, units)
-    judged = enough & (n >= min_rows - _ROUNDING) & (surely * np.minimum(rate, 1.0 - rate) >= least)
+    judged = enough & (n >= min_rows - _ROUNDING) & (rarer_events(surely, rate, score) >= least)
     together = sidak_level(1.0 - alpha, int(enough.sum()))
-    low, high = _gap_interval(rate, score, n, 1.0 - alpha, method="wilson")
-    sim_low, sim_high = _gap_interval(rate, score, n, together, method="clopper_pearson")
+    low, high = gap_interval(rate, score, n, level=1.0 - alpha)
+    sim_low, sim_high = gap_interval(rate, score, n, level=together, method="clopper_pearson")
     raw = np.where(enough, binomial_pvalue(rate, score, n), np.nan)
     corrected = adjusted(raw, correction)
     verdict = tuple(
-        _verdict(*ends, tolerance=tolerance, alpha=alpha) if known else "few"
-        for known, *ends in zip(judged, sim_low, sim_high, corrected, strict=True)
+        verdict_of(*found, tolerance=tolerance, alpha=alpha) if known else "few"
+        for known, *found in zip(judged, score - rate, sim_low, sim_high, corrected, strict=True)
     )
     return Judged(
         gap=score - rate,
@@ -172,21 +174,40 @@ def worst_first(verdict: Sequence[VerdictName], net: Floats) -> list[int]:
     return sorted(range(len(verdict)), key=lambda i: (RANK[verdict[i]], -size[i]))
 
 
-def _verdict(low: float, high: float, pvalue: float, *, tolerance: float, alpha: float) -> VerdictName:
+def verdict_of(gap: float, low: float, high: float, pvalue: float, *, tolerance: float, alpha: float) -> VerdictName:
+    """Return the verdict on a gap, or on a change of one, with rows enough.
+
+    Parameters
+    ----------
+    gap, low, high : float
+        It and its interval; NaN where unknown.
+    pvalue : float
+        Adjusted p-value of 0; NaN where unknown.
+    tolerance, alpha : float
+        As in `judge`.
+
+    Examples
+    --------
+    >>> verdict_of(0.05, 0.04, 0.06, 0.0, tolerance=0.03, alpha=0.05)
+    'over'
+    >>> verdict_of(-0.03, -0.05, -0.01, 0.001, tolerance=0.03, alpha=0.05)
+    'leans_under'
+    """
     if low > tolerance:
         return "over"
     if high < -tolerance:
         return "under"
     if -tolerance <= low and high <= tolerance:
         return "within"
-    if pvalue < alpha:
-        return "leans_over" if low + high > 0 else "leans_under"
+    if pvalue <= alpha:
+        return "leans_over" if gap > 0 else "leans_under"
     return "unsure"
 
 
-def _gap_interval(
-    rate: Floats, score: Floats, n: Floats, level: float, *, method: RateInterval
+def gap_interval(
+    rate: Floats, score: Floats, n: Floats, *, level: float, method: RateInterval = "wilson"
 ) -> tuple[Floats, Floats]:
+    """Return the interval of a gap: that of the rate mirrored, scores held fixed."""
     low, high = rate_interval(rate, n, level=level, method=method)
     return score - high, score - low
 
@@ -216,5 +237,5 @@ def _rows_needed(
 
 
 def _decided(rate: Floats, score: Floats, n: Floats, *, tolerance: float, level: float) -> Bools:
-    low, high = _gap_interval(rate, score, n, level, method="clopper_pearson")
+    low, high = gap_interval(rate, score, n, level=level, method="clopper_pearson")
     return (low > tolerance) | (high < -tolerance) | ((low >= -tolerance) & (high <= tolerance))

@@ -9,10 +9,21 @@ import numpy as np
 import polars as pl
 
 from calframe._drift import drift
+from calframe._drifting._panels import panels
 from calframe._drifting._result import Drift
 
 METRICS = ("rate", "mean_score", "gap", "ece", "ece_expected", "brier", "reliability", "resolution", "uncertainty")
-COMPARED = ("psi", "psi_expected", "psi_pvalue", "wasserstein", "ks", "ks_pvalue", "gap_change", "gap_change_pvalue")
+COMPARED = (
+    "psi",
+    "psi_expected",
+    "psi_pvalue",
+    "wasserstein",
+    "ks",
+    "ks_pvalue",
+    "gap_change",
+    "gap_change_low",
+    "gap_change_pvalue",
+)
 
 
 def months(count: int, *, year: int = 2024) -> list[dt.date]:
@@ -47,3 +58,11 @@ def exact(*periods: tuple[int, float], score: float = 0.5, groups: int = 1) -> p
 
 def followed(data: Any, **options: Any) -> Drift:
     return drift(data, **{"label": "y", "score": "p", "time": "t", **options})
+
+
+def titles(found: Drift, *, model: str | None = None, segments: bool = False) -> list[str]:
+    return [title for title, _, _ in panels(found._shown(), model=model, segments=segments)]
+
+
+def notes(found: Drift) -> str:
+    return "\n".join(note for _, note, _ in panels(found._shown(), model=None, segments=False))

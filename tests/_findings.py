@@ -136,7 +136,7 @@ def course(
                 "simultaneous_low": gap - 0.03,
                 "simultaneous_high": gap + 0.03,
                 "state": state,
-                "verdict": "few" if label in few else "unsure",
+                "verdict": "few" if label in few else "unsure" if state == "in" else state,
             }
             for i, (label, gap, state) in enumerate(periods)
         ]

@@ -297,9 +297,9 @@ def test_the_undecided_are_not_reported_as_fine() -> None:
     assert action == Action(
         what="Do not report these as fine:",
         why=(
-            "area Port (500 rows, at least 10 of each outcome needed), area Hills (800 rows, more than 10 times as "
-            "many needed), area South (726 rows, about 6,800 needed) and area Islands (66 rows, at least 100 needed) "
-            "cannot be judged either way yet."
+            "area Port (500 rows, at least 10 of each outcome needed, seen or expected), area Hills (800 rows, more "
+            "than 10 times as many needed), area South (726 rows, about 6,800 needed) and area Islands (66 rows, at "
+            "least 100 needed) cannot be judged either way yet."
         ),
     )
 

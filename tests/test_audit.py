@@ -366,3 +366,13 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], error: type[Exce
     data = pl.DataFrame({"g": ["West", "East"], "h": ["a", "b"], "n": ["x", "y"], "y": [0, 1], "p": [0.2, 0.8]})
     with pytest.raises(error, match=match):
         audited(data, **{"by": "g", **arguments})
+
+
+def test_what_never_happens_though_scores_expect_it_is_judged() -> None:
+    # 200 rows of score 0.75, all positive: 50 negatives are expected, so that none of them is news
+    rows_of = pl.DataFrame({"y": [1] * 200, "p": 0.75, "g": "a"})
+    [row] = audit(rows_of, label="y", score="p", by="g").table.iter_rows(named=True)
+    assert (row["verdict"], row["note"]) == ("under", "no other rows to compare with")
+    few = audit(rows_of.with_columns(p=pl.lit(0.96)), label="y", score="p", by="g").table  # 8 are expected
+    assert few["verdict"].to_list() == ["few"]
+    assert few["note"][0].startswith("gap not judged: fewer than 10 of one outcome, seen or expected")

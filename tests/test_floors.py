@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "calframe"
 FLOORS = [
     {"_nearest"},
     {"_errors", "_typing", "_version", "_demo"},
-    {"_kernels", "_options", "_words"},
+    {"_kernels", "_options", "_words", "_notes"},
     {
         "_charts",
         "_roles",

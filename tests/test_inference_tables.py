@@ -15,7 +15,7 @@ import pytest
 
 import calframe
 from calframe import ArgumentError, ColumnClashError, ColumnNotFoundError, LabelError, ScoreError
-from calframe._hypotheses import METHODS
+from calframe._typing import TEST_METHODS
 from tests._class_tables import with_vectors
 from tests._inference import CLASSES, class_table, drawn, one
 from tests._tables import Maker, approx, rows, types
@@ -27,7 +27,7 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TEST_METHODS)
 def test_every_library_gives_the_same_table_in_its_own_kind(make: Maker, method: str) -> None:
     data = make(COLUMNS)
     arguments = {"label": "y", "score": "p", "by": "g", "method": method, "n_resamples": 99}
@@ -79,7 +79,7 @@ def test_several_models_are_as_each_alone() -> None:
 # --- segments that say little ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TEST_METHODS)
 def test_no_segment_stops_the_run(method: str) -> None:
     parts = {
         "one": ([1], [0.3]),
@@ -123,7 +123,7 @@ def test_no_segment_stops_the_run(method: str) -> None:
 def test_a_table_without_a_usable_row_has_a_row_that_says_so() -> None:
     data = pl.DataFrame({"y": [1, 0], "p": [None, None], "c": [1, 2]}, schema_overrides={"p": pl.Float64})
     for cluster in (None, "c"):
-        methods = [one for one in METHODS if cluster is None or one != "kernel"]
+        methods = [one for one in TEST_METHODS if cluster is None or one != "kernel"]
         table = calframe.test(data, label="y", score="p", method=methods, cluster=cluster).table
         assert table["method"].unique(maintain_order=True).to_list() == methods
         assert len(table) == len(methods) + 2  # cox has three
@@ -160,7 +160,7 @@ def test_logits_and_positive_and_float32() -> None:
     logits = data.with_columns(p=pl.col("p").log() - (1 - pl.col("p")).log())
     words = data.with_columns(y=pl.col("y").replace_strict({0: "no", 1: "yes"}))
     narrow = data.with_columns(pl.col("p").cast(pl.Float32))
-    for method in METHODS:
+    for method in TEST_METHODS:
         if method == "cox":
             continue
         expected = one(data, method=method, n_resamples=99)
@@ -210,17 +210,17 @@ def test_a_column_of_vectors_is_a_mapping(kind: str) -> None:
 
 def test_result_is_json_and_short() -> None:
     data = drawn(300, power=2.0)
-    found = calframe.test(data, label="y", score="p", by="g", method=list(METHODS), n_resamples=199)
+    found = calframe.test(data, label="y", score="p", by="g", method=list(TEST_METHODS), n_resamples=199)
     told = json.loads(json.dumps(found.to_dict()))
-    assert (told["schema_version"], told["kind"], told["methods"]) == (1, "test", list(METHODS))
+    assert (told["schema_version"], told["kind"], told["methods"]) == (1, "test", list(TEST_METHODS))
     asked = {"statistic": "ece", "alternative": "greater", "correction": "holm", "alpha": 0.05, "n_resamples": 199}
     asked |= {"weight": None, "label": "y", "df": "external", "strategy": "uniform", "closed": "left", "rng": 0}
     assert asked.items() <= told["convention"].items()
-    assert len(told["table"]) == len(found.table) == 3 * (len(METHODS) + 2)
+    assert len(told["table"]) == len(found.table) == 3 * (len(TEST_METHODS) + 2)
     assert "<table>" in found._repr_html_()
     assert all(len(line) <= 80 for line in repr(found).splitlines())
     rejected = int(found.table["reject"].sum())
-    assert f"{len(METHODS)} methods, {rejected} of {len(found.table)} rejected" in repr(found)
+    assert f"{len(TEST_METHODS)} methods, {rejected} of {len(found.table)} rejected" in repr(found)
     with pytest.raises(AttributeError):
         found.methods = ()  # type: ignore[misc]
     impossible = calframe.test(pl.DataFrame({"y": [0] * 30, "p": [1.0] * 30}), label="y", score="p", method="gap")

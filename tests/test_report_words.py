@@ -46,7 +46,10 @@ def texts(found: Findings) -> Iterator[str]:
         yield _titles.panels_title(one, one.segments["segment"].to_list()[:12], alpha=found.alpha)
         yield from (_captions.forest_caption(found, one), _captions.heat_caption(one), _captions.panels_caption(one))
     if found.course is not None:
-        yield from (_titles.course_title(found.course), _captions.course_caption(found, found.course))
+        yield from (
+            _titles.course_title(found.course, tolerance=found.tolerance),
+            _captions.course_caption(found, found.course),
+        )
     yield from (text for pair in _method.method(found) for text in pair)
 
 

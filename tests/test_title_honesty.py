@@ -122,22 +122,27 @@ def test_curve_title_is_true(found: Findings) -> None:
 def test_course_title_is_true(found: Findings, numbers: dict[str, Any]) -> None:
     if found.course is None:
         return
-    title = _titles.course_title(found.course)
-    marked = [
-        period
-        for period in numbers["periods"]
-        if period["verdict"] != "few" and (period["simultaneous_low"] > 0 or period["simultaneous_high"] < 0)
-    ]
+    zone = found.tolerance
+    title = _titles.course_title(found.course, tolerance=zone)
+    judged = [period for period in numbers["periods"] if period["verdict"] != "few"]
+    clear = [one for one in judged if one["simultaneous_low"] > zone or one["simultaneous_high"] < -zone]
     assert title.startswith("Since") is (numbers["since"] is not None)
-    if counted := re.match(r"(\d+) of (\d+) periods? stands? out, (.+?) (?:the most )?with (.+?) pp", title):
-        assert (int(counted[1]), int(counted[2])) == (len(marked), len(numbers["periods"]))
-        largest = max(marked, key=lambda period: abs(period["gap"]))
+    if counted := re.match(
+        r"(\d+) of (\d+) judged periods? (?:is|are) clearly off, (.+?) (?:the most )?with (.+?) pp", title
+    ):
+        assert (int(counted[1]), int(counted[2])) == (len(clear), len(judged))
+        largest = max(clear, key=lambda period: abs(period["gap"]))
         assert counted[3] == largest["label"]
         assert float(counted[4].replace("−", "-")) == pytest.approx(100 * largest["gap"], abs=0.0500001)
     elif numbers["since"] is None:
-        judged = sum(period["verdict"] != "few" for period in numbers["periods"])
-        count = re.match(r"None of (\d+) judged periods? stands out$|(\d+) periods?, none with rows enough", title)
-        assert count, title
-        assert int(count[1] or count[2]) == (judged or len(numbers["periods"]))
-        assert bool(count[1]) is bool(judged)
-        assert not marked
+        assert not clear
+        inside = sum(-zone <= one["simultaneous_low"] <= one["simultaneous_high"] <= zone for one in judged)
+        if not judged:
+            assert re.match("The one|None of|There is no", title)
+        elif inside == len(judged):
+            assert title.endswith(f"within tolerance (±{100 * zone:g} pp)")
+        else:
+            counts = re.findall(r"(\d+) (within tolerance|leaning|undecided)", title)
+            assert title.startswith("No judged period is clearly off: ")
+            assert sum(int(count) for count, _ in counts) == len(judged)
+            assert {what: int(count) for count, what in counts}.get("within tolerance", 0) == inside

@@ -129,7 +129,7 @@ class _Look:
         if not self.numeric and values > most:
             msg = (
                 f"segment column {self.key.name!r} has {values:,} distinct values, more than max_segments={most:,}. Is "
-                "it an identifier? Put its values into fewer groups first, or raise max_segments."
+                "it an identifier? Put its values into fewer groups first, or raise max_segments=."
             )
             raise SegmentError(msg)
 

@@ -145,18 +145,36 @@ def side_by_side(levels: Sequence[Levels], *, most: int) -> Crossings:
     )
 
 
-def segment_names(crossings: Crossings, levels: Sequence[Levels]) -> tuple[list[str], list[str]]:
-    """Return the text of each segment, such as "region=West & age=(missing)", and of its columns."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Names:
+    """What segments are called: of columns region and age, for example, with the values West and [18, 35).
+
+    Attributes
+    ----------
+    segment, columns : list of str
+        Such as "region=West & age=[18, 35)" and "region & age".
+    spoken : dict of str to str
+        What a reader calls each `segment`, such as "region West, age [18, 35)".
+    """
+
+    segment: list[str]
+    columns: list[str]
+    spoken: dict[str, str]
+
+
+def segment_names(crossings: Crossings, levels: Sequence[Levels]) -> Names:
+    """Return what the segments are called."""
     ends = np.append(crossings.starts[1:], len(crossings))
-    names: list[str] = []
-    columns: list[str] = []
+    made = Names(segment=[], columns=[], spoken={})
     for family, first, last in zip(crossings.families, crossings.starts, ends, strict=True):
-        parts = [
-            [f"{levels[j].column}={levels[j].names[code]}" for code in crossings.codes[first:last, j]] for j in family
-        ]
-        names += [" & ".join(part) for part in zip(*parts, strict=True)]
-        columns += [" & ".join(levels[j].column for j in family)] * int(last - first)
-    return names, columns
+        columns = [levels[j].column for j in family]
+        made.columns.extend([" & ".join(columns)] * int(last - first))
+        for codes in crossings.codes[first:last]:
+            values = [levels[j].names[codes[j]] for j in family]
+            name = " & ".join(f"{column}={value}" for column, value in zip(columns, values, strict=True))
+            made.segment.append(name)
+            made.spoken[name] = ", ".join(f"{column} {value}" for column, value in zip(columns, values, strict=True))
+    return made
 
 
 def key_columns(crossings: Crossings, levels: Sequence[Levels]) -> dict[str, pl.Series]:
@@ -208,5 +226,5 @@ def _too_many(total: int, most: int, levels: Sequence[Levels], depth: int) -> st
     sizes = ", ".join(f"{level.column!r} {len(level.names):,}" for level in levels)
     return (
         f"the segments are {total:,} and more at depth {depth}, above max_segments={most:,}; distinct values: {sizes}. "
-        "Put them into fewer groups, lower depth, or raise max_segments."
+        "Put them into fewer groups, lower depth=, or raise max_segments=."
     )

@@ -11,11 +11,12 @@ import numpy as np
 from calframe._auditing._crossings import Crossings
 from calframe._kernels._binned import effective_rows, ratio
 from calframe._kernels._corrections import Correction, adjusted
-from calframe._kernels._intervals import rate_interval
+from calframe._kernels._intervals import recovered_interval
+from calframe._testing._rates import rarer_events
 from calframe._testing._shrinkage import Shrunken, sampling_variance, shrunken
 from calframe._testing._tails import upper_tail
 from calframe._typing import Bools, Floats, Ints
-from calframe._verdicts import MIN_EVENTS, Judged, judge
+from calframe._verdicts import MIN_EVENTS, Judged, gap_interval, judge
 
 _HUGE = 1e100
 _SUMMED = ("n", "count", "weight", "squared", "label", "score")
@@ -102,11 +103,6 @@ class Sums:
         """Effective rows; 0 without any."""
         return np.nan_to_num(effective_rows(self.weight, self.squared))
 
-    def gap_interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return Wilson's interval of the rate, mirrored into one of the gap."""
-        low, high = rate_interval(self.rate, self.rows, level=level)
-        return self.mean_score - high, self.mean_score - low
-
     def enough(self, min_rows: float) -> Bools:
         """Return which segments have rows enough, whatever their labels say."""
         found: Bools = self.rows >= min_rows - _ROUNDING
@@ -114,9 +110,9 @@ class Sums:
 
     def eventful(self) -> Bools:
         """Return which segments have events and non-events enough, even if the rows of a cluster all are one."""
-        rate, rows = np.nan_to_num(self.rate), self.rows
+        rate, score, rows = np.nan_to_num(self.rate), np.nan_to_num(self.mean_score), self.rows
         rows = rows if self.units is None else np.minimum(rows, self.units)
-        found: Bools = (rows * rate >= MIN_EVENTS - _ROUNDING) & (rows * (1.0 - rate) >= MIN_EVENTS - _ROUNDING)
+        found: Bools = rarer_events(rows, rate, score) >= MIN_EVENTS - _ROUNDING
         return found
 
 
@@ -171,26 +167,18 @@ class Compared:
 def compared(sums: Sums, other: Sums, rules: Rules) -> Compared:
     """Compare the gap of each segment with that of other rows, which it shares none with.
 
-    The interval recovers the variance of both from their Wilson intervals (Newcombe's method 10). The test is a score
-    test: under the hypothesis both have the gap of their rows together, and each rate the variance that goes with it.
-    Its tail allows for the skewness of rare events.
-
-    References
-    ----------
-    Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions: comparison of eleven
-    methods. Statistics in Medicine 17, 873-890.
-    https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I
+    The interval is that of `recovered_interval`, from Wilson's of both. The test is a score test: under the hypothesis
+    both have the gap of their rows together, and each rate the variance that goes with it. Its tail allows for the
+    skewness of rare events.
     """
     level = 1.0 - rules.alpha
-    own, theirs = sums.gap_interval(level), other.gap_interval(level)
-    gap, its = sums.gap, other.gap
-    low = gap - its - np.hypot(gap - own[0], theirs[1] - its)
-    high = gap - its + np.hypot(own[1] - gap, its - theirs[0])
+    own, theirs = (gap_interval(each.rate, each.mean_score, each.rows, level=level) for each in (sums, other))
+    low, high = recovered_interval(sums.gap, own, other.gap, theirs)
     enough = sums.enough(rules.min_rows) & other.enough(rules.min_rows)
     pvalue = np.where(enough, _difference_pvalue(sums, other), np.nan)
     known = enough & sums.eventful() & other.eventful()
     return Compared(
-        difference=gap - its,
+        difference=sums.gap - other.gap,
         low=low,
         high=high,
         pvalue=np.where(known, pvalue, np.nan),

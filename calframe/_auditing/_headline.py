@@ -13,7 +13,9 @@ Row = Mapping[str, Any]
 _ROUNDING = 1e-9  # gaps that differ by less are the same
 
 
-def headline(overall: Row, segments: Sequence[Row], search: Row | None, *, alpha: float) -> str:
+def headline(
+    overall: Row, segments: Sequence[Row], search: Row | None, *, alpha: float, spoken: Mapping[str, str]
+) -> str:
     """Say how the scores are off on average, which segments have a clear gap, and where the curve is off.
 
     Parameters
@@ -26,8 +28,10 @@ def headline(overall: Row, segments: Sequence[Row], search: Row | None, *, alpha
         The largest cumulative error of all segments: its `segment`, and `pvalue`.
     alpha : float
         Error rate.
+    spoken : mapping of str to str
+        What a reader calls each segment.
     """
-    return average(overall) + _gaps(overall, segments) + _curve(search, alpha) + "."
+    return average(overall) + _gaps(overall, segments, spoken) + _curve(search, alpha, spoken) + "."
 
 
 def average(overall: Row) -> str:
@@ -47,29 +51,18 @@ def average(overall: Row) -> str:
     return f"On average the scores run {size} percentage points too {way}"
 
 
-def spoken(segment: str) -> str:
-    """Return a segment as a reader says it.
-
-    Examples
-    --------
-    >>> spoken("region=West & age=[18, 35)")
-    'region West, age [18, 35)'
-    """
-    return short(", ".join(part.replace("=", " ", 1) for part in segment.split(" & ")))
-
-
 def is_beyond_chance(search: Row | None, alpha: float) -> bool:
     """Tell whether along the scores of a segment labels wander further off than chance lets them anywhere."""
-    return search is not None and search["pvalue"] is not None and bool(search["pvalue"] < alpha)
+    return search is not None and search["pvalue"] is not None and bool(search["pvalue"] <= alpha)
 
 
-def _gaps(overall: Row, segments: Sequence[Row]) -> str:
+def _gaps(overall: Row, segments: Sequence[Row], spoken: Mapping[str, str]) -> str:
     if overall["n"] == 0 or not segments:
         return ""
     clear = [row for row in segments if row["verdict"] in CLEAR]
     if clear:
         mild = overall["verdict"] in {"within", "unsure", "few"}
-        return (", but " if mild else "; ") + _clear(clear)
+        return (", but " if mild else "; ") + _clear(clear, spoken)
     still_open = sum(row["verdict"] != "within" for row in segments)
     if still_open:
         return f"; no segment has a clear gap, but {still_open:,} of {len(segments):,} cannot be cleared yet"
@@ -78,10 +71,10 @@ def _gaps(overall: Row, segments: Sequence[Row]) -> str:
     return "; the gap of every segment is within tolerance"
 
 
-def _clear(clear: Sequence[Row]) -> str:
+def _clear(clear: Sequence[Row], spoken: Mapping[str, str]) -> str:
     worst = clear[0]
     off = f"{'overstated' if worst['gap'] > 0 else 'understated'} by {whole_points(worst['gap'])} percentage points"
-    name = spoken(worst["segment"])
+    name = short(spoken[worst["segment"]])
     if len(clear) == 1:
         return f"{name} is {off}"
     if any(abs(row["gap"]) > abs(worst["gap"]) + _ROUNDING for row in clear):  # it is not the one furthest off
@@ -90,7 +83,7 @@ def _clear(clear: Sequence[Row]) -> str:
     return f"{name} is {off} and {rest} {'has a clear gap' if len(clear) == 2 else 'have clear gaps'} too"
 
 
-def _curve(search: Row | None, alpha: float) -> str:
+def _curve(search: Row | None, alpha: float, spoken: Mapping[str, str]) -> str:
     if search is None or not is_beyond_chance(search, alpha):
         return ""
-    return f"; along the scores of {spoken(search['segment'])} the gaps are more than chance"
+    return f"; along the scores of {short(spoken[search['segment']])} the gaps are more than chance"

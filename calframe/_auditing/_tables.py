@@ -11,12 +11,13 @@ import polars as pl
 
 from calframe._auditing._bands import banded
 from calframe._auditing._clusters import CLUSTER_TERMS, scatter, squared_residual, whole_scatter
-from calframe._auditing._crossings import key_columns, segment_names
+from calframe._auditing._crossings import Names, key_columns, segment_names
 from calframe._auditing._finest import Read, read_finest
 from calframe._auditing._gaps import Compared, Rules, Sums, compared, judged, judged_columns, shrunken_gaps
 from calframe._auditing._reference import reference_group
 from calframe._auditing._score_cells import LogitBins, search_cells
 from calframe._kernels._corrections import Correction
+from calframe._notes import Notes
 from calframe._roles import Roles
 from calframe._table import Table, open_table
 from calframe._testing._disparities import Disparity, largest_gap_difference, smallest_ratio
@@ -74,13 +75,14 @@ class AuditOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audited:
-    """What an audit found: its tables as polars, worst first; all rows as one segment; the search; and conventions."""
+    """What an audit found: its tables as polars, worst first; all rows as one segment; the search; names and more."""
 
     table: pl.DataFrame
     disparities: pl.DataFrame
     overall: Json
     multicalibration: Json | None
     convention: Json
+    names: Names
 
 
 def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> Audited:
@@ -102,14 +104,15 @@ def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> A
         engine=engine,
     )
     work = _Work.of(read, options, frequency=roles.counts_rows)
-    names, columns = segment_names(read.crossings, read.levels)
-    found = work.table(table, names, columns)
+    names = segment_names(read.crossings, read.levels)
+    found = work.table(table, names)
     order = worst_first(work.judged.verdict, np.nan_to_num(found["net"].to_numpy()))
     return Audited(
         table=found[order],
-        disparities=work.disparities(names),
+        disparities=work.disparities(names.segment),
         overall=work.overall(),
-        multicalibration=work.multicalibration(names),
+        multicalibration=work.multicalibration(names.segment),
+        names=names,
         convention={
             "bands": {name: list(bands) for name, bands in cut.names.items()},
             "empty_categories": dict(read.empty),
@@ -157,7 +160,7 @@ class _Work:
             search=_search(read, enough, options) if options.ecce else None,
         )
 
-    def table(self, table: Table, names: list[str], columns: list[str]) -> pl.DataFrame:
+    def table(self, table: Table, names: Names) -> pl.DataFrame:
         """Return the rows of all segments, in the order of families."""
         sums, verdicts = self.sums, self.judged
         overall = float(self.whole.gap[0])
@@ -174,8 +177,8 @@ class _Work:
         frame = pl.DataFrame(
             {
                 "depth": (self.read.crossings.codes >= 0).sum(axis=1),
-                "columns": columns,
-                "segment": names,
+                "columns": names.columns,
+                "segment": names.segment,
                 **(key_columns(self.read.crossings, self.read.levels) if self.options.keyed else {}),
                 **self._counts(table),
                 **numbers,
@@ -290,9 +293,8 @@ class _Work:
     def _notes(self) -> list[str | None]:
         """Say per segment why something is missing."""
         sums, zero = self.sums, _whole(self.read.crossings.total(self.read.finest.n_zero))
-        parts: list[list[str]] = [[] for _ in range(len(self.read.crossings))]
+        made = Notes.of_counts(np.rint(sums.n).astype(np.int64), zero)
         said: list[tuple[Bools, str]] = [
-            (sums.n == 0, "no usable rows"),
             ((sums.n > 0) & (sums.n < SHOWN_ROWS), f"fewer than {SHOWN_ROWS} rows: no numbers shown"),
             (
                 (sums.n >= SHOWN_ROWS) & ~sums.enough(self.options.min_rows),
@@ -300,18 +302,15 @@ class _Work:
             ),
             (
                 sums.enough(self.options.min_rows) & ~sums.eventful(),
-                f"gap not judged: fewer than {MIN_EVENTS} of one outcome"
+                f"gap not judged: fewer than {MIN_EVENTS} of one outcome, seen or expected"
                 if sums.units is None
                 else f"gap not judged: too few clusters to be sure of {MIN_EVENTS} of each outcome",
             ),
             ((sums.n >= SHOWN_ROWS) & np.isnan(self.compared.difference), "no other rows to compare with"),
         ]
         for where, text in said:
-            for i in np.flatnonzero(where):
-                parts[i].append(text)
-        for i in np.flatnonzero(zero > 0):
-            parts[i].append(f"{zero[i]:,} row{'s' if zero[i] > 1 else ''} of weight 0 left out")
-        return ["; ".join(part) or None for part in parts]
+            made.add(text, where)
+        return made.lines()
 
 
 def _search(read: Read, enough: Bools, options: AuditOptions) -> Search:

@@ -164,7 +164,7 @@ class Comparing:
             remarks=(
                 *([(f"{metric.name}: {metric.undefined}", undefined)] if metric.undefined else []),
                 (f"no interval for {metric.name}: it needs more rows", np.isnan(low) & ~endless & ~undefined),
-                (f"{metric.name}: infinite, so nothing is known of the difference; clip= makes it finite", endless),
+                (f"{metric.name}: infinite, so nothing is known of the difference (clip= makes it finite)", endless),
             ),
         )
 

@@ -12,6 +12,7 @@ from calframe._closing import Column, closed_frame
 from calframe._comparing._found import EXCHANGE, Found
 from calframe._comparing._pairs import Pairs
 from calframe._kernels._corrections import Correction, adjusted
+from calframe._notes import Notes
 from calframe._registry import Metric
 from calframe._testing._found import reach, too_few_draws
 from calframe._typing import Bools, Floats
@@ -79,12 +80,7 @@ def _words(
     segments, metrics = corrected.shape
     better: list[list[str | None]] = [[None] * metrics for _ in range(segments)]
     law: list[list[str | None]] = [[None] * metrics for _ in range(segments)]
-    notes: list[list[list[str]]] = [[[] for _ in range(metrics)] for _ in range(segments)]
-    for i, zero in enumerate(pairs.n_zero):
-        said = ["no usable rows"] if pairs.n[i] == 0 else []
-        said += [f"{zero} row{'s' if zero > 1 else ''} of weight 0 left out"] if zero else []
-        for note in notes[i]:
-            note.extend(said)
+    notes = [Notes.of_counts(pairs.n, pairs.n_zero) for _ in range(metrics)]
     first, second = models
     for j, one in enumerate(found):
         sides = one.better(corrected[pairs.present, j], alpha)
@@ -93,9 +89,9 @@ def _words(
             law[i][j] = str(rule)
         for text, where in one.remarks:
             for i in pairs.present[where]:
-                notes[i][j].append(text)
+                notes[j].parts[i].append(text)
     return {
         "better": [name for row in better for name in row],
         "law": [None if gone else name for name, gone in zip(chain.from_iterable(law), unknown, strict=True)],
-        "note": ["; ".join(note) or None for row in notes for note in row],
+        "note": list(chain.from_iterable(zip(*(one.lines() for one in notes), strict=True))),
     }

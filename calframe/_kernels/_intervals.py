@@ -54,6 +54,45 @@ def rate_interval(rate: Floats, n: Floats, *, level: float, method: RateInterval
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
+def recovered_interval(
+    value: Floats, ends: tuple[Floats, Floats], other: Floats, other_ends: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Return an interval for the difference of two independent values, from the interval of each.
+
+    Its ends lie as far from the difference as those of both together: variances are recovered from intervals that need
+    not be symmetrical (of proportions by Wilson's intervals: Newcombe's method 10).
+
+    Parameters
+    ----------
+    value, other : ndarray
+        The values; the difference is that of the first less the second.
+    ends, other_ends : tuple of ndarray
+        Lower and upper ends of the interval of each.
+
+    References
+    ----------
+    Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions: comparison of eleven
+    methods. Statistics in Medicine 17, 873-890.
+    https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I
+
+    Zou, G. Y., Huang, W. and Zhang, X. (2009). A note on confidence interval estimation for a linear function of
+    binomial proportions. Computational Statistics & Data Analysis 53, 1080-1085.
+    https://doi.org/10.1016/j.csda.2008.09.033
+
+    Examples
+    --------
+    >>> ends = np.array([0.4]), np.array([0.7])
+    >>> low, high = recovered_interval(np.array([0.5]), ends, np.array([0.25]), (np.array([0.2]), np.array([0.4])))
+    >>> [round(float(end[0]), 4) for end in (low, high)]
+    [0.0697, 0.4562]
+    """
+    difference = value - other
+    return (
+        difference - np.hypot(value - ends[0], other_ends[1] - other),
+        difference + np.hypot(ends[1] - value, other - other_ends[0]),
+    )
+
+
 def score_test(rate: Floats, expected: Floats, n: Floats) -> Floats:
     """Return the two-sided p-value of the score test of a rate: Wilson's interval holds what this does not reject.
 

@@ -123,6 +123,7 @@ def cell_law(weight: Floats, mean: Floats, variance: Floats, squared_variance: F
     """
     scale = np.ones_like(weight)
     np.divide(squared_variance, variance, out=scale, where=variance > 0)
+    scale = np.where(np.abs(scale - 1.0) < _ROUNDING, 1.0, scale)  # numbers of rows stay whole
     most, hits, spread = weight / scale, mean / scale, squared_variance / scale**2
     misses = np.maximum(most - hits, 0.0)
     rarer = np.minimum(hits, misses)

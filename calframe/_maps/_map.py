@@ -291,7 +291,7 @@ class CalibrationMap:
         -------
         altair.LayerChart
             In a light theme of fixed colours. Nothing global is changed. ``chart.save("map.svg")`` and ``.png`` need
-            nothing from the network; for a page that does not either, ``chart.save("map.html", inline=True)``.
+            nothing from the network; a page does, unless it is saved with ``chart.save("map.html", inline=True)``.
         """
         from calframe._maps._plotted import plotted  # noqa: PLC0415  altair loads only when a chart is asked for
 

@@ -47,7 +47,7 @@ def known_metrics(*, several_classes: bool) -> dict[str, Metric]:
 
 
 def chosen_metrics(
-    names: str | Sequence[str] | None, *, several_classes: bool = False, posterior: bool = False
+    names: str | Sequence[str] | None, *, several_classes: bool = False, posterior: bool | None = None
 ) -> tuple[Metric, ...]:
     """Return the metrics asked for: None for the usual ones, ``"all"`` for every one, else by name, in order.
 
@@ -57,8 +57,8 @@ def chosen_metrics(
         What the user asks for.
     several_classes : bool
         Whether the table has three classes or more.
-    posterior : bool
-        Whether the true probabilities are known, which some metrics need.
+    posterior : bool, optional
+        Whether the true probabilities are known, which some metrics need; None where the verb does not read them.
     """
     known = known_metrics(several_classes=several_classes)
     usual = DEFAULT_CLASS_METRICS if several_classes else DEFAULT_METRICS
@@ -76,7 +76,8 @@ def chosen_metrics(
     chosen = tuple(known[name] for name in asked)
     without = [metric.name for metric in chosen if metric.posterior and not posterior]
     if without:
-        msg = f"metric {without[0]!r} needs the true probabilities: pass posterior=, the columns that hold them."
+        how = ", which only the verb metrics reads" if posterior is None else ": pass posterior=, their columns"
+        msg = f"metric {without[0]!r} needs the true probabilities{how}."
         raise ArgumentError(msg)
     return chosen
 

@@ -201,7 +201,7 @@ def _needs(findings: Findings, row: dict[str, Any]) -> str:
         return f"{here}, at least {MIN_ROWS} needed"
     if findings.roles.weight is not None:
         return f"{here}, too few once weighted"
-    return f"{here}, at least {MIN_EVENTS} of each outcome needed"
+    return f"{here}, at least {MIN_EVENTS} of each outcome needed, seen or expected"
 
 
 def _missing(findings: Findings) -> list[Action]:

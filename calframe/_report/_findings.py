@@ -136,7 +136,7 @@ class Findings:
             for segment in self.segments()
             if segment.verdict not in CLEAR | {"few"}
             and segment.row["ecce_pvalue_adjusted"] is not None
-            and segment.row["ecce_pvalue_adjusted"] < self.alpha
+            and segment.row["ecce_pvalue_adjusted"] <= self.alpha
             and self._far_off(segment.row)
         ]
         return sorted(found, key=lambda segment: (segment.row["ecce_pvalue_adjusted"], -segment.row["ecce"]))

@@ -20,9 +20,9 @@ _GAP = (
     "verdict, then by rows times gap, not by Brier score or log loss, which also move with the rate."
 )
 _SMALL = (
-    f"Under {MIN_ROWS} rows or {MIN_EVENTS} positives or negatives a segment is listed and never judged (a period "
-    f"needs only the rows); under {SHOWN_ROWS} rows nothing but their number is told. Curves have at least "
-    f"{CURVE_ROWS} rows a bin where they can; heatmap cells under {HEAT_ROWS} rows show no number."
+    f"Under {MIN_ROWS} rows, or {MIN_EVENTS} positives or negatives, seen or expected by the scores, a segment is "
+    f"listed and never judged (a period needs only the rows); under {SHOWN_ROWS} rows only their number is told. "
+    f"Curves have at least {CURVE_ROWS} rows a bin where they can; heatmap cells under {HEAT_ROWS} rows show no number."
 )
 _CHANCE = (
     f"ECE: mean absolute gap over {ECE_BINS} bins of equal width, closed on the left. Beside it what scores that "

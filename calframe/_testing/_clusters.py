@@ -170,8 +170,9 @@ class Clustered:
         together = np.sqrt(self.share)[self.tally.segment.repeat(sizes_of(self.cells, rows))]
         for lot in lots(rows, drawing.n_resamples, most=_LOT):
             luck = drawing.rng.random((lot, many))[:, self.cluster]
-            alone = drawing.rng.random((lot, rows)) >= together
-            luck = np.where(alone, drawing.rng.random((lot, rows)), luck)
+            if together.any():
+                alone = drawing.rng.random((lot, rows)) >= together
+                luck = np.where(alone, drawing.rng.random((lot, rows)), luck)
             hits = np.add.reduceat((luck < self.score) * self.weight, self.cells, axis=1)
             found = statistic(repeated(self.tally, lot, hits.ravel()))
             yield slice(None), found.reshape(*found.shape[:-1], lot, len(self.tally))

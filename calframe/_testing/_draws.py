@@ -64,6 +64,11 @@ class Drawing:
         """Return how often labels are drawn anew where the first p-value is small; 0 where it stays."""
         return more_draws(self.n_resamples, self.further * _tails(side))
 
+    @property
+    def beyond_doubt(self) -> float:
+        """A p-value that rejects even if its law is wrong by a factor of a thousand, among all tests."""
+        return 2e-3 / max(self.further, 2_000)
+
     def least(self, side: Side) -> float:
         """Return the least p-value that there can be."""
         return 0.0 if self.inequality == ">" else _tails(side) / (1.0 + (self.more(side) or self.n_resamples))

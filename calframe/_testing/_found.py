@@ -102,12 +102,25 @@ class Found:
         lost = {name: np.where(where, np.nan, getattr(self, name)) for name in ("df", "pvalue", "pvalue_se", "least")}
         return replace(self, law=_text(~where, self.law), decides=self.decides & ~where, **lost).noted(where, why)
 
+    def certain(self, where: Bools, why: str) -> Self:
+        """Return the same with p-values of 0 where right scores could not have given the rows, and why."""
+        zero = {name: np.where(where, 0.0, getattr(self, name)) for name in ("pvalue", "least", "floor")}
+        error, law = np.where(where, np.nan, self.pvalue_se), np.where(where, "exact", self.law)
+        return replace(self, pvalue_se=error, law=law, decides=self.decides | where, **zero).noted(where, why)
+
     def of_many(self, rows: Floats, why: str = FEW) -> Self:
         """Return the same where a law for many rows decides nothing with fewer than 25 of them."""
         return self.undecided((rows < FEW_ROWS) & ~np.isnan(self.pvalue), why)
 
     def settled(
-        self, doubtful: Bools, redraw: Redraw, *, floor: float = 0.0, law: str = "resampled", below: float = DECIDES
+        self,
+        doubtful: Bools,
+        redraw: Redraw,
+        *,
+        floor: float = 0.0,
+        law: str = "resampled",
+        below: float = DECIDES,
+        above: float = 0.0,
     ) -> Self:
         """Return the same with the law for many rows put to the test where it may be wrong and would decide something.
 
@@ -124,10 +137,10 @@ class Found:
             The least of them that there can be.
         law : str
             What that law is called.
-        below : float
+        below, above : float
             Which p-values are looked at.
         """
-        asked = doubtful & self.decides & (self.pvalue < below) & np.isnan(self.pvalue_se)
+        asked = doubtful & self.decides & (self.pvalue < below) & (self.pvalue >= above) & np.isnan(self.pvalue_se)
         asked &= np.isfinite(self.statistic)  # what right scores make impossible needs no law
         if not asked.any():
             return self

@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import segment_sum, spread
+from calframe._kernels._binned import segment_sum, spread, starts_of
+from calframe._kernels._null import cell_law
 from calframe._kernels._tally import Tally
-from calframe._testing._draws import Drawing, resampled
-from calframe._testing._found import Found
+from calframe._testing._draws import Drawing, Drawn, lots, positives, resampled, staged
+from calframe._testing._found import FAR, Found
 from calframe._typing import Bools, Floats, Ints
 
 Df: TypeAlias = Literal["external", "internal"]
@@ -20,6 +21,7 @@ Grouping: TypeAlias = Callable[[Tally], Ints]
 
 _WIDER = 1.12  # by how much the variance of the statistic may exceed that of its chi-square law
 _SMALL, _LEAST, _SHARE = 5.0, 1.0, 0.2  # Cochran: no expected count below 1, a fifth of them below 5
+ENOUGH = 100.0  # expected counts of which the tail of the law is good, too
 ONE_GROUP = "too few groups for a degree of freedom"
 SMALL_COUNTS = "small expected counts: the chi-square law is rough"
 
@@ -92,10 +94,24 @@ class Groups:
 
     def small(self) -> Bools:
         """Return where expected counts are small: one below 1, or more than a fifth below 5."""
+        return np.asarray((self.lower_than(_LEAST) > 0) | (self.lower_than(_SMALL) > _SHARE * self.counts()))
+
+    def lower_than(self, count: float) -> Floats:
+        """Return how many groups of each segment expect fewer positives, or negatives."""
         least = np.minimum(self.expected, self.rows - self.expected)
-        low = segment_sum((least < _LEAST).astype(np.float64), self.starts)
-        some = segment_sum((least < _SMALL).astype(np.float64), self.starts)
-        return np.asarray((low > 0) | (some > _SHARE * self.counts()))
+        return segment_sum((least < count).astype(np.float64), self.starts)
+
+    def drawn(self, where: Bools, drawing: Drawing) -> Drawn:
+        """Give the statistic of some segments with the positives of whole groups drawn."""
+        keep = np.repeat(where, self.counts())
+        some = {name: getattr(self, name)[keep] for name in ("first", "rows", "expected", "variance", "fourth")}
+        law = cell_law(some["rows"], some["expected"], some["variance"], some["variance"])
+        starts, many = starts_of(self.counts()[where]), len(some["rows"])
+        for lot in lots(many, drawing.n_resamples):
+            each = {name: np.tile(values, lot) for name, values in some.items()}
+            observed = positives(law, some["rows"], lot, drawing.rng).ravel()
+            tiled = (starts + many * np.arange(lot)[:, None]).ravel()
+            yield slice(None), Groups(starts=tiled, observed=observed, **each).statistic().reshape(lot, len(starts))
 
     def _scale(self) -> Floats:
         return self.expected * np.maximum(self.rows - self.expected, 0.0) / self.rows
@@ -142,7 +158,18 @@ def hosmer_lemeshow(tally: Tally, grouping: Grouping, *, df: Df, asked: int | No
 
         return resampled(tally.only(where), statistic, seen[where], side="greater", drawing=drawing)
 
-    return found.settled(groups.doubtful(), redraw, floor=drawing.least("greater"))
+    def redraw_groups(where: Bools) -> tuple[Floats, Floats]:
+        places = np.flatnonzero(where)
+
+        def draws(some: Bools, how: Drawing) -> Drawn:
+            return groups.drawn(np.isin(np.arange(len(where)), places[some]), how)
+
+        return staged(seen[where], draws, side="greater", drawing=drawing)
+
+    floor, wide, tiny = drawing.least("greater"), groups.doubtful(), groups.lower_than(_SMALL) > 0
+    found = found.settled(wide, redraw, floor=floor).settled(~wide & tiny, redraw, floor=floor, below=FAR)
+    some = (groups.lower_than(ENOUGH) > 0) & ~wide & ~tiny  # counts of which only the far tail is doubtful
+    return found.settled(some, redraw_groups, floor=floor, below=FAR, above=drawing.beyond_doubt)
 
 
 def quantile_groups(tally: Tally, count: int) -> Ints:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from calframe._kernels import _special as special
+from calframe._kernels._binned import segment_max
 from calframe._kernels._skce import ALL_PAIRS, skce_with_error
 from calframe._kernels._vectors import Vectors
 from calframe._testing._draws import Drawing, Drawn, lots, staged
@@ -19,6 +20,7 @@ KernelLaw: TypeAlias = Literal["resampled", "asymptotic", "block", "distribution
 
 _BOUND = 2.0  # of |h|: the kernel is at most 1, and so is half the distance of two residuals
 _TOO_MANY = f"more than {ALL_PAIRS:,} rows: pairs within blocks"
+_RULED_OUT = "a class happened that its score rules out, which is impossible if scores are right"
 _LOT = 2**22  # numbers drawn at once
 
 
@@ -57,6 +59,8 @@ def kernel(vectors: Vectors, *, law: KernelLaw, drawing: Drawing) -> Found:
         _put(found, int(segment), part, float(value[segment]), law=law, drawing=drawing)
     if law != "resampled":
         found = found.of_many(vectors.sizes.astype(np.float64))
+    ruled_out = segment_max((vectors.happened() <= 0.0).astype(np.float64), vectors.starts) > 0.0
+    found = found.certain(ruled_out & ~np.isnan(value), _RULED_OUT)
     return found.noted(vectors.sizes < 2, "fewer than 2 rows: no pair")
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from calframe._kernels import _special as special
 from calframe._kernels._vectors import Vectors
 from calframe._testing._draws import Drawing, Drawn, staged
-from calframe._testing._found import Found
-from calframe._testing._groups import ONE_GROUP, SMALL_COUNTS, Df
+from calframe._testing._found import FAR, Found
+from calframe._testing._groups import ENOUGH, ONE_GROUP, SMALL_COUNTS, Df
 from calframe._typing import Bools, Floats, Ints
 
 _DIGITS = 12  # to which scores are rounded, so that sums of parts tie where they should
@@ -67,7 +67,9 @@ def multinomial_hosmer_lemeshow(vectors: Vectors, *, count: int, df: Df, drawing
 
         return staged(seen[where], draws, side="greater", drawing=drawing)
 
-    return found.settled(small, redraw, floor=drawing.least("greater"))
+    floor, some = drawing.least("greater"), ~small & (least < ENOUGH)  # of which only the far tail is doubtful
+    found = found.settled(small, redraw, floor=floor)
+    return found.settled(some, redraw, floor=floor, below=FAR, above=drawing.beyond_doubt)
 
 
 def in_order(vectors: Vectors) -> Vectors:

@@ -54,6 +54,16 @@ class Sums(NamedTuple):
         )
 
     @property
+    def rate(self) -> Floats:
+        """The observed rate."""
+        return np.clip(ratio(self.label, self.weight), 0.0, 1.0)
+
+    @property
+    def mean_score(self) -> Floats:
+        """The mean score."""
+        return np.clip(ratio(self.score, self.weight), 0.0, 1.0)
+
+    @property
     def gap(self) -> Floats:
         """Mean score less rate."""
         return ratio(self.score - self.label, self.weight)
@@ -90,6 +100,20 @@ class Sums(NamedTuple):
             variance=np.where(some, plain, self.weight * share * (1.0 - share)),
             squared_variance=np.where(some, squared, self.squared * share * (1.0 - share)),
         )
+
+
+def rarer_events(rows: Floats, rate: Floats, score: Floats) -> Floats:
+    """Return how many rows have the rarer outcome: as many as are seen, or as scores expect, whichever is more.
+
+    An outcome that scores expect often and that is never seen says as much about them as one that is seen often.
+
+    Examples
+    --------
+    >>> rarer_events(np.array([200.0]), np.array([1.0]), np.array([0.75]))
+    array([50.])
+    """
+    found: Floats = rows * np.minimum(np.maximum(rate, score), 1.0 - np.minimum(rate, score))
+    return found
 
 
 def rate_pvalue(sums: Sums) -> Floats:

@@ -1,0 +1,58 @@
+"""The column `note`: what is missing or undefined in each line of a result, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from calframe._errors import counted
+from calframe._typing import Bools, Ints
+
+NO_ROWS = "no usable rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Notes of lines that are being made.
+
+    Attributes
+    ----------
+    parts : list of list of str
+        What is said of each line.
+
+    Examples
+    --------
+    >>> notes = Notes.of_counts(np.array([0, 7]), np.array([0, 1]))
+    >>> notes.add("only one outcome", np.array([False, True]))
+    >>> notes.lines()
+    ['no usable rows', '1 row of weight 0 left out; only one outcome']
+    """
+
+    parts: list[list[str]]
+
+    @classmethod
+    def of_counts(cls, n: Ints, n_zero: Ints) -> Self:
+        """Begin with what the rows of each line tell: that none is used, and how many of weight 0 are left out."""
+        made = cls([[] for _ in range(len(n))])
+        made.add(NO_ROWS, n == 0)
+        for i in np.flatnonzero(n_zero):
+            made.parts[i].append(f"{counted(int(n_zero[i]))} of weight 0 left out")
+        return made
+
+    def add(self, text: str, where: Bools) -> None:
+        """Say something of some lines."""
+        for i in np.flatnonzero(where):
+            self.parts[i].append(text)
+
+    def add_each(self, texts: Iterable[str | None]) -> None:
+        """Say of each line what is given, if anything."""
+        for part, text in zip(self.parts, texts, strict=True):
+            if text is not None:
+                part.append(text)
+
+    def lines(self) -> list[str | None]:
+        """Return the notes; None where there is nothing to say."""
+        return ["; ".join(part) or None for part in self.parts]
