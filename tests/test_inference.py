@@ -375,9 +375,10 @@ def test_largest_statistic_of_all_segments(side: Any) -> None:
     found = Found.of_draws(seen, least, np.zeros(4), floor=1 / 51)
     object.__setattr__(found, "draws", draws)
     turn = {"greater": lambda x: x, "less": lambda x: -x, "two-sided": abs}[side]
+    every = np.vstack([draws, seen])
 
     def far(row: Any) -> list[float]:
-        return [turn((float(row[i]) - draws[:, i].mean()) / draws[:, i].std()) for i in range(3)]
+        return [turn((float(row[i]) - every[:, i].mean()) / every[:, i].std()) for i in range(3)]
 
     largest = [max(far(row)) for row in draws]
     expected = [max((1 + sum(m >= own for m in largest)) / 51, p) for own, p in zip(far(seen), least, strict=False)]

@@ -12,9 +12,10 @@ from calframe._typing import Floats
 def adjusted_by_largest(found: Found, *, side: Side) -> Floats:
     """Return p-values adjusted over segments: how often the largest standardised statistic drawn reaches that seen.
 
-    Each segment's statistic is standardised by the mean and the standard deviation of its draws, so that no segment
-    counts more than another. Draws without a value reach nothing, for nothing is rejected without one. Where draws do
-    not vary the p-value is its own.
+    Each segment's statistic is standardised by the mean and the standard deviation of its draws and itself, so that no
+    segment counts more than another, and that seen is to the draws as each of them is to the rest; by the draws alone
+    it would lie further out than they do. Draws without a value reach nothing, for nothing is rejected without one.
+    Where nothing varies the p-value is its own.
 
     References
     ----------
@@ -24,9 +25,12 @@ def adjusted_by_largest(found: Found, *, side: Side) -> Floats:
     if draws is None:
         return found.least
     finite, known = np.isfinite(draws), ~np.isnan(found.statistic)
-    many = np.maximum(finite.sum(axis=0), 1)
-    mean = np.where(finite, draws, 0.0).sum(axis=0) / many
-    spread = np.sqrt((np.where(finite, draws - mean, 0.0) ** 2).sum(axis=0) / many)
+    told = np.isfinite(found.statistic)
+    seen = np.where(told, found.statistic, 0.0)
+    many = np.maximum(finite.sum(axis=0) + told, 1)
+    mean = (np.where(finite, draws, 0.0).sum(axis=0) + seen) / many
+    squares = (np.where(finite, draws - mean, 0.0) ** 2).sum(axis=0) + np.where(told, seen - mean, 0.0) ** 2
+    spread = np.sqrt(squares / many)
     moving = spread > 0.0
     out = np.where(finite.all(axis=0), found.least, np.minimum(found.least * known.sum(), 1.0))
     if not moving.any():
@@ -34,7 +38,7 @@ def adjusted_by_largest(found: Found, *, side: Side) -> Floats:
     sign = {"greater": np.positive, "less": np.negative, "two-sided": np.abs}[side]
     standard = sign((draws[:, moving] - mean[moving]) / spread[moving])
     far = np.where(np.isnan(standard), -np.inf, standard).max(axis=1)
-    seen = sign((found.statistic[moving] - mean[moving]) / spread[moving])
-    reached = len(far) - np.searchsorted(np.sort(far), seen - 1e-9, side="left")
+    own = sign((found.statistic[moving] - mean[moving]) / spread[moving])
+    reached = len(far) - np.searchsorted(np.sort(far), own - 1e-9, side="left")
     out[moving] = np.maximum((1.0 + reached) / (1.0 + len(far)), found.least[moving])
     return out
