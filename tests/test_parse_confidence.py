@@ -27,7 +27,7 @@ from tests._tables import Maker, approx, arrow, objects, rows
 LIBRARIES = tuple(library for library in tables.LIBRARIES if library != "duckdb")
 SCALE = Scale.of(WORDS)
 WAYS = {"percent", "decimal", "fraction", "range", "words", *UNREAD}
-LISTS = ("SEEN", "KEPT_ASIDE", "SECOND", "THIRD", "FOURTH", "NEGATED")
+LISTS = ("SEEN", "KEPT_ASIDE", "SECOND", "THIRD", "FOURTH", "NEGATED", "OPPOSED", "OPPOSED_MORE")
 MESSY = ["I am 85% sure", None, "362880", "100%", "five out of ten"]
 MESSY_VALUES = [0.85, None, None, 1.0, 0.5]
 MESSY_WAYS = ["percent", "missing", "out of range", "percent", "fraction"]
@@ -95,6 +95,9 @@ def test_the_statements_are_many_and_differ() -> None:
         ("A is 80% likely and B is 30% likely", "ambiguous"),
         ("very likely or very unlikely", "ambiguous"),
         ("Confidence: 8", "ambiguous"),
+        ("I'd say there's no 90% chance", "ambiguous"),
+        ("It is wrong to say I am 90% sure", "ambiguous"),
+        ("I am not 90% sure", "none"),
     ],
 )
 def test_the_way_is_told(text: str, way: str) -> None:
@@ -300,6 +303,15 @@ REPEATED = (
         "$",
     ),
     *("0=", "(0=", "\\frac{", "<a", "is ?", "no ", "do not have ", "confidence: ", "odds of 3 to 1 "),
+    *(
+        "sure i am ",
+        "not say ",
+        "i am wrong with ",
+        "85%sure ",
+        "1% my answer is just ",
+        "9% not sure ",
+        "no 9% chance ",
+    ),
     *("a-", "1,", "0.5 ", "between 1 and ", "[1, ", "(1"),
 )
 

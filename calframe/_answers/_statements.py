@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from calframe._answers._plain import plain
 from calframe._answers._quantities import MARK, Quantity, counted
 from calframe._answers._refusals import refuses
+from calframe._answers._senses import Sense, joined, sense_before, sense_of, sense_of_not
 from calframe._answers._vocabulary import (
     CHANCES,
     COMPARED,
@@ -20,13 +21,16 @@ from calframe._answers._vocabulary import (
     EVENTS,
     FILLERS,
     LABELS,
+    LIKELY,
     LINKS,
     NEGATIONS,
+    NO_DOUBT,
     OPINION_NOUNS,
     OPINION_STATES,
     SOFT,
     UNRELATED,
     VAGUE,
+    WRONG,
 )
 from calframe._answers._words import Scale, said
 
@@ -45,7 +49,7 @@ class Read(NamedTuple):
 
 _WRONG = re.compile(
     r"\b(?:(?:i am|i might be|i could be|it is|this is|that is|answer is|of being|being|be) "
-    r"(?:wrong|incorrect|mistaken|false|not (?:right|correct|true))|of error|error)\b"
+    rf"(?:{WRONG}|false|not (?:right|correct|true))|of error|error)\b"
 )
 _SENTENCE = re.compile(r"[\n;!?]+|\.(?=\s|$)|\.{2,}")
 _CLAUSE = re.compile(r"[,()]|\b(?:but|because|since)\b|(?<=[@¤]):(?=\s)|\s-{1,2}\s|:(?=\s*i\s)")
@@ -118,13 +122,18 @@ def _of_numbers(text: str, quantities: list[Quantity], named_top: float | None, 
     unit = named_top or (top if top != 1.0 else None)
     places = list(_places(text, iter(quantities)))
     for i, (quantity, place) in enumerate(zip(quantities, places, strict=True)):
-        if place.level and not (quantity.needs_word and place.level == 1 and named_top is None):
+        if (
+            place.level
+            and place.sense != "unclear"
+            and not (quantity.needs_word and place.level == 1 and named_top is None)
+        ):
             found = _probability(quantity, place.level, unit)
-            value = 1.0 - found.value if place.is_opposite and found.value is not None else found.value
+            value = 1.0 - found.value if place.sense == "wrong" and found.value is not None else found.value
             if not (i == 0 and quantity.form == "decimal" and found.how == "out of range" and _is_answer(places)):
                 levels.setdefault(place.level, []).append(Read(value, found.how))
     if not levels:
-        return Read(None, "none"), 0
+        unclear = any(place.level and place.sense == "unclear" for place in places)
+        return (Read(None, "ambiguous"), 1) if unclear else (Read(None, "none"), 0)
     level = max(levels)
     return _agreed(levels[level], strict=level == 1), level
 
@@ -167,14 +176,14 @@ class _Place(NamedTuple):
     level : int
         How directly it is said to be a confidence: 3 is bound to a word such as sure or confidence, 2 to one such as
         chance, 1 alone in its clause, 0 none.
-    is_opposite : bool
-        Whether it is that of the opposite.
+    sense : {"right", "wrong", "unclear"}
+        Whether it speaks of being right or wrong.
     clause : int
         The number of its clause.
     """
 
     level: int
-    is_opposite: bool
+    sense: Sense
     clause: int
 
 
@@ -200,19 +209,30 @@ class _Clause:
     is_opposite: bool
     used: set[int]
 
-    def level(self, quantity: Quantity, here: int) -> tuple[int, bool]:
-        """Return the level of the number at a place, and whether it is turned around."""
+    def level(self, quantity: Quantity, here: int) -> tuple[int, Sense]:
+        """Return the level of the number at a place, and whether it speaks of being right or wrong."""
         before = _since_mark(self.words[max(here - _REACH, 0) : here])
         after = self.words[here + 1 : here + _REACH]
         if _is_negated(quantity, before) or UNRELATED & {*before[-4:], *after[:3]}:
-            return 0, False
+            return 0, "right"
+        level, sense = self._level_around(quantity, here, after)
+        told = sense_before(before)
+        return level, told if sense == "right" or told == "unclear" else sense
+
+    def _level_around(self, quantity: Quantity, here: int, after: list[str]) -> tuple[int, Sense]:
+        """Return the level of a number by the word next to it, and else by what stands before it."""
         place = next((here + 1 + i for i, word in enumerate(after[:5]) if word not in LINKS), len(self.words))
-        nearest = self.words[place] if place < len(self.words) else ""
-        if nearest in CUES and not LABELS & set(self.words[place + 1 : place + 2]):
+        nearest, following = [*self.words[place : place + 2], "", ""][:2]
+        if nearest in CUES and following not in LABELS:
             self.used.add(place)
-            return self._bound(nearest, is_after=True)
+            level, sense = self._bound(nearest, self.words[place + 1 : place + _REACH], is_after=True)
+            is_denied = self.words[max(here - 1, 0) : here] == ["no"] and nearest in OPINION_NOUNS | CHANCES
+            return level, "unclear" if is_denied else sense  # "no 90% chance"
+        if nearest == "not" and following in OPINION_STATES | LIKELY - CHANCES:
+            self.used.add(place + 1)
+            return 3 if following in OPINION_STATES else 2, sense_of_not(self.words[place + 2 : place + _REACH])
         if _is_amount(quantity, after) and not self._is_labelled(here):
-            return 0, False
+            return 0, "right"
         return self._level_before(quantity, here)
 
     def _is_labelled(self, here: int) -> bool:
@@ -220,25 +240,35 @@ class _Clause:
         last = next((word for word in self.words[max(here - 6, 0) : here][::-1] if word not in _TIGHT), "")
         return last in OPINION_NOUNS
 
-    def _level_before(self, quantity: Quantity, here: int) -> tuple[int, bool]:
+    def _is_cue(self, place: int) -> bool:
+        """Tell whether a word speaks of a confidence; the doubt of "no doubt" and "without a doubt" does not."""
+        is_no_doubt = self.words[place] in DOUBT_NOUNS and NO_DOUBT & {*self.words[max(place - 2, 0) : place]}
+        return self.words[place] in CUES and not is_no_doubt
+
+    def _level_before(self, quantity: Quantity, here: int) -> tuple[int, Sense]:
         """Return the level of a number by what stands before it: the last word for a confidence without a number."""
-        places = [i for i in range(max(here - _REACH, 0), here) if self.words[i] in CUES and i not in self.used]
+        places = [i for i in range(max(here - _REACH, 0), here) if self._is_cue(i) and i not in self.used]
         place = places[-1] if places else -1
         cue, between = (self.words[place], set(self.words[place + 1 : here])) if places else ("", set())
         is_tight = between <= _TIGHT
         if cue in OPINION_NOUNS | CHANCES | DOUBT_NOUNS or (cue in OPINION_STATES and is_tight):
             if is_tight or quantity.form != "decimal" or 0.0 <= quantity.value <= 1.0:
                 self.used.add(place)
-                return self._bound(cue, is_after=False)
-            return 0, False
+                return self._bound(
+                    cue, self.words[place + 1 : here], self.words[here + 1 : here + _REACH], is_after=False
+                )
+            return 0, "right"
         if not self.is_bare or (quantity.form == "decimal" and VAGUE & self.held):
-            return 0, False
-        return 1, self.is_opposite and bool(EVENTS & self.held)
+            return 0, "right"
+        return 1, "wrong" if self.is_opposite and EVENTS & self.held else sense_of(self.words[here + 1 : here + _REACH])
 
-    def _bound(self, cue: str, *, is_after: bool) -> tuple[int, bool]:
+    def _bound(self, cue: str, *behind: list[str], is_after: bool) -> tuple[int, Sense]:
+        """Return the level of a number bound to a word, and its sense by that word and by those behind it."""
+        sense = joined(*map(sense_of, behind))
         if cue in OPINION_NOUNS | OPINION_STATES:
-            return 3, False
-        return 2, cue in (DOUBTS if is_after else DOUBT_NOUNS) or self.is_opposite
+            return 3, sense
+        is_doubt = cue in (DOUBTS if is_after else DOUBT_NOUNS)
+        return 2, joined("wrong" if is_doubt else "right", "wrong" if self.is_opposite else sense)
 
 
 def _since_mark(words: list[str]) -> list[str]:

@@ -28,6 +28,7 @@ OPINION_STATES = words_of("confident confidently sure certain positive convinced
 CHANCES = words_of("probability probabilities likelihood chance chances odds prob pr")
 LIKELY = CHANCES | words_of("likely probable")
 DOUBT_NOUNS = words_of("uncertainty doubt doubts")
+NO_DOUBT = words_of("no without beyond")  # before doubt
 DOUBTS = DOUBT_NOUNS | words_of("unsure uncertain doubtful unlikely improbable")
 CUES = OPINION_NOUNS | OPINION_STATES | LIKELY | DOUBTS
 # what may stand between a number and its word: "85% of the time I am sure", "a 70% level of confidence"
@@ -43,3 +44,4 @@ SOFT = words_of(
     "a all anywhere at be close completely even ever exactly fully is near quite say to"
 )  # between a negation and its number
 EVENTS = words_of("time times cases")  # "80% of the time"
+WRONG = "wrong|incorrect|mistaken"  # said of an answer; false may be one

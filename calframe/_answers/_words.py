@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Self
 
-from calframe._answers._vocabulary import words_of
+from calframe._answers._vocabulary import WRONG, words_of
 
 WORDS: Mapping[str, float] = {
     # medians of Fagen-Ulmschneider's survey, the phrases that Tian et al., 2023, offer
@@ -142,8 +142,8 @@ _CHANCE_IS = re.compile(
 )
 _INTERJECTION = re.compile(r"^\W{,5}(?:sure|certainly|absolutely|definitely|of course)(?: thing)?[,!.:;]\s*(?=\w)")
 _QUESTION = re.compile(r"(?:^|(?<=[.!?;\n]))\W{,5}(?:is|are|was|do|does|how|what|which|why|can|will)\b[^.!?;\n]*\?")
-_IS_WRONG = re.compile(r" (?:(?:to be|that it is|that i am) )?(?:wrong|incorrect|mistaken)\b")
-_WRONG = re.compile(r"\b(?:wrong|incorrect|mistaken|false|error)\b")
+_IS_WRONG = re.compile(rf" (?:(?:to be|that it is|that i am) )?(?:{WRONG})\b")
+_WRONG = re.compile(rf"\b(?:{WRONG}|false|untrue|error|not (?:the )?(?:right|correct|true))\b(?!-)")
 _LABEL = "confidence "
 _SIGHT = 100  # letters on either side of a phrase that have a say in what it means
 _NEGATOR = r"not|cannot be|never|hardly|scarcely|barely|nowhere near|nowhere close to|far from|by no means"
