@@ -12,7 +12,7 @@ import polars as pl
 
 from calframe._answers._agreement import of_questions, of_samples, samples_in
 from calframe._answers._arguments import check_arguments, named_options
-from calframe._answers._columns import read_column
+from calframe._answers._columns import read_column, shares_among
 from calframe._answers._frames import check_columns, series_of, texts_in, with_made
 from calframe._answers._statements import UNREAD, faults, read
 from calframe._answers._tokens import Logs, of_options, of_tokens, options_in
@@ -38,8 +38,8 @@ def parse_confidence(
 ) -> Any:
     """Return a table with the probability that each statement of confidence says.
 
-    "I am 85% sure" is 0.85, "five out of ten" 0.5, "between 70% and 80%" 0.75, "almost certain" 0.95; a refusal, a
-    year or a count is null.
+    "I am 85% sure" is 0.85, "five out of ten" 0.5, "between 70% and 80%" 0.75, "almost certain" 0.95, "90% sure I am
+    wrong" 0.1; a refusal, a year or a count is null.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ def parse_confidence(
         What full confidence is in numbers without a unit: with ``scale=100``, 85 is 0.85. A text that names its own
         scale ("7 on a scale of 1 to 10") goes before.
     words : mapping of str to float, optional
-        Phrases of letters and spaces, and what they mean, in place of the default scale (see Notes).
+        Phrases of letters and spaces, and what they mean, in place of the default scale, whose
+        main phrases Notes list.
 
     Returns
     -------
@@ -69,8 +70,8 @@ def parse_confidence(
     Warns
     -----
     CalframeWarning
-        If statements could not be read, with the counts, and the `scale` by which numbers could; of a LazyFrame when
-        it is collected.
+        If statements could not be read, with the counts, and the `scale` by which numbers could; with ``scale=100`` if
+        numbers below 1, as 0.7, stand beside larger ones; of a LazyFrame when it is collected.
 
     Raises
     ------
@@ -83,20 +84,24 @@ def parse_confidence(
     A number is a confidence if it is bound to a word such as sure, confident or confidence, else to one such as chance
     or probability, else if it stands alone in its clause ("Paris, 85%"); the first of these that occurs decides, and
     two different values there are "ambiguous". Numbers with anything else ("3 apples", "20% of voters", "answer: 42")
-    are none. Of a range it is the midpoint, of "at least 90%" or "under 5%" the bound; "10% chance that I am wrong" and
-    "20% unsure" are turned around, "odds of 3 to 1" are 0.75, and k of a scale to m is k / m. A number from 11 to 100
-    behind such a word is a percentage ("Confidence: 85", "Confidence: 92.5"); 85 alone is one only with ``scale=100``.
+    are none. Of a range it is the midpoint, of "at least 90%" or "under 5%" the bound; "10% chance that I am wrong",
+    "90% sure this is wrong" and "20% unsure" are turned around, "odds of 3 to 1" are 0.75, and k of a scale to m is
+    k / m. "90% sure it is false" may be an answer: that, "90% sure I might be wrong", "no 90% chance" and "wrong to say
+    I am 90% sure" are "ambiguous". A number from 11 to 100 behind such a word is a percentage ("Confidence: 85",
+    "Confidence: 92.5"); 85 alone is one only with ``scale=100``.
 
-    Words count where no number does. The default scale, ``calframe._answers._words.WORDS``, has the medians of
-    Fagen-Ulmschneider's survey, whose phrases Tian et al. (2023) offer to models (almost certain 0.95, highly likely
-    0.9, we believe 0.75, probably 0.7, about even 0.5, probably not 0.25, unlikely 0.2, almost no chance 0.02), Kent's
-    (1964) ends (certain 1, impossible 0), and possible 0.37 and uncertain 0.4 after Lichtenstein and Newman (1967).
-    Conventions of calframe's own: sure is certain, not sure is uncertain, confident and high 0.8, medium 0.5, low 0.2.
+    Words count where no number does. The default scale has the medians of Fagen-Ulmschneider's survey, whose phrases
+    Tian et al. (2023) offer to models (almost certain 0.95, highly likely 0.9, very good chance 0.8, we believe 0.75,
+    probable 0.7, probably 0.7, likely 0.7, better than even 0.6, about even 0.5, probably not 0.25, unlikely 0.2, doubt
+    0.2, little chance 0.1, improbable 0.1, highly unlikely 0.05, almost no chance 0.02), Kent's (1964) ends (certain
+    1, impossible 0), and uncertain 0.4 and possible 0.37 after Lichtenstein and Newman (1967). Conventions of
+    calframe's own (sure 1, definitely 1, no doubt 1, in all likelihood 0.85, confident 0.8, high 0.8, good chance 0.7,
+    medium 0.5, toss-up 0.5, unsure 0.4, maybe 0.37, low 0.2, little confidence 0.2, slim chance 0.1, no chance 0).
     What is not on the scale is made of what is: "very" and its like halve the distance to 0 or 1 (Mosteller and Youtz
-    1990), "fairly" and its like that to 0.5, "not" is one minus it, "not very" 0.2, "not at all" 0.05, "not unlikely"
-    is fairly likely, "medium to high" the midpoint; "probably wrong" is turned around. A negation reaches its word
-    across verbs such as feel or seem; one that stands elsewhere in the clause ("nobody is sure"), "not impossible", and
-    one thing said of another ("I'm sure it's unlikely") are "ambiguous".
+    1990), "fairly" and its like that to 0.5, "not" is one minus it (not sure 0.4), "not very" 0.2, "not at all" 0.05,
+    "not unlikely" is fairly likely, "medium to high" the midpoint; "probably wrong" is turned around. A negation
+    reaches its word across verbs such as feel or seem; one that stands elsewhere in the clause ("nobody is sure"), "not
+    impossible", and one thing said of another ("I'm sure it's unlikely") are "ambiguous".
 
     English only, small slips in spelling allowed; the reading of any other text is "none" unless it holds a bare
     number. Of texts of more than 4,000 letters the last 4,000 are read.
@@ -160,6 +165,8 @@ def parse_confidence(
         large = rows.to_series().filter(found.get_column("how") == "out of range")
         fitting = [top for top in _TOPS if top > scale and readings(large, top).get_column("value").count()]
         hint = f" Numbers out of {fitting[0]}? Pass scale={fitting[0]}." if fitting else ""
+        if scale == _TOPS[0]:
+            _warn_of_shares(shares_among(rows.to_series(), found, lambda text: read(text, known, 1.0), scale), scale)
         _warn("parse_confidence", {how: counts.get(how, 0) for how in UNREAD}, found.height, hint)
         return found.rename(dict(zip(found.columns, schema, strict=True)))
 
@@ -192,6 +199,15 @@ def _warn(verb: str, counts: Mapping[str, int], rows: int, hint: str = "") -> No
     if sum(counts.values()) > counts.get("missing", 0):
         listed = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
         warn(f"{verb} found no confidence in {sum(counts.values()):,} of {counted(rows)}: {listed}.{hint}")
+
+
+def _warn_of_shares(shares: pl.Series, scale: float) -> None:
+    """Warn of numbers that look like probabilities in a column of percentages."""
+    if len(shares):
+        warn(
+            f"parse_confidence took numbers below 1 in {counted(len(shares))}, for example {shares[0]!r}, as out of "
+            f"{scale:g}, like the larger ones. Probabilities? Parse those rows with scale=1."
+        )
 
 
 def answer_confidence(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import time
 from collections import Counter
 from typing import Any
@@ -267,6 +268,39 @@ def test_numbers_of_another_scale_are_told(texts: list[Any], hint: str) -> None:
         parse_confidence(texts)
     with pytest.warns(CalframeWarning, match=r"1 out of range\.$"):
         parse_confidence(["362880", "0.7"])
+
+
+@pytest.mark.parametrize(
+    ("statements", "count", "example"),
+    [
+        (["85", "0.7", "1"], "1 row", "'0.7'"),
+        ([85, 0.7, 1, 0.25], "2 rows", "'0.7'"),
+        (["I'm .7 sure", "90% sure"], "1 row", '"I\'m .7 sure"'),
+        (pl.Series([0.7, 85.0]), "1 row", "0.7"),
+    ],
+)
+def test_probabilities_among_percentages_are_told(statements: Any, count: str, example: str) -> None:
+    match = rf"took numbers below 1 in {count}, for example {re.escape(example)}, as out of 100.*Parse.*scale=1"
+    with pytest.warns(CalframeWarning, match=match):
+        found = parse_confidence(statements, scale=100)
+    assert any(value == approx(0.007) for value in found["confidence"])  # 0.7 of 100, as asked for
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [["85", "1"], ["0.5%", "85"], ["0.7", "0.8"], ["0.7", "likely"], [85, 0, 1], ["0.7 on a scale of 0 to 1", "85"]],
+)
+def test_percentages_alone_are_not_warned_of(statements: list[Any], recwarn: pytest.WarningsRecorder) -> None:
+    parse_confidence(statements, scale=100)
+    assert len(recwarn) == 0
+
+
+def test_the_docstring_has_the_default_scale() -> None:
+    notes = " ".join((parse_confidence.__doc__ or "").split()).split("Words count where no number does.")[1]
+    lists = re.findall(r"\(((?:[a-z -]+ [\d.]+(?:, )?){2,})\)", notes.split("What is not on the scale")[0])
+    told = [entry.rsplit(" ", 1) for entry in ", ".join(lists).split(", ")]
+    assert len(told) > 30
+    assert {phrase: float(value) for phrase, value in told} == {phrase: WORDS[phrase] for phrase, _ in told}
 
 
 REPEATED = (

@@ -35,6 +35,29 @@ def read_column(series: pl.Series, reads: Callable[[str], Read], top: float) -> 
     return texts.join(known, on="text", how="left", nulls_equal=True, maintain_order="left").select("value", "how")
 
 
+def shares_among(series: pl.Series, found: pl.DataFrame, reads: Callable[[str], Read], top: float) -> pl.Series:
+    """Return the numbers of less than 1 without a unit that stand beside larger ones, in a column said to go to `top`.
+
+    Parameters
+    ----------
+    series : polars.Series
+        Texts or numbers.
+    found : polars.DataFrame
+        What they say on the scale to `top`.
+    reads : callable
+        What reads a text whose numbers go to 1.
+    top : float
+        What full confidence is said to be.
+    """
+    value, is_number = found.get_column("value"), found.get_column("how") != "words"
+    if not ((value > 1.0 / top) & is_number).any():
+        return series.clear()
+    is_small = value.is_between(0.0, 1.0 / top, closed="none").fill_null(value=False)
+    small = series.filter(is_small)
+    alone = read_column(small, reads, 1.0)
+    return small.filter((alone.get_column("how") == "decimal") & (alone.get_column("value") > value.filter(is_small)))
+
+
 def _numbers(values: pl.Series) -> pl.DataFrame:
     inside = values.is_between(0.0, 1.0)
     value = pl.when(pl.lit(inside)).then(pl.lit(values))
