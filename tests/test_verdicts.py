@@ -88,26 +88,31 @@ def test_verdict_of_one_segment(n: int, score: float, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "positives", "enough"),
+    ("n", "positives", "score", "enough"),
     [
-        (100, 50, True),
-        (99, 50, False),
-        (1000, 10, True),
-        (1000, 9, False),
-        (1000, 990, True),
-        (1000, 991, False),
-        (154, 10, True),  # 10 / 154 * 154 is 9.999… in floating point
-        (101, 91, True),
-        (5000, 0, False),
-        (5000, 5000, False),
+        (100, 50, 0.5, True),
+        (99, 50, 0.5, False),
+        (1000, 10, 0.001, True),
+        (1000, 9, 0.001, False),
+        (1000, 9, 0.009, False),
+        (1000, 990, 0.999, True),
+        (1000, 991, 0.999, False),
+        (154, 10, 0.01, True),  # 10 / 154 * 154 is 9.999… in floating point
+        (101, 91, 0.99, True),
+        (5000, 0, 0.0019, False),
+        (5000, 0, 0.002, True),  # ten are expected, so that none is news
+        (5000, 5000, 0.9981, False),
+        (5000, 5000, 0.998, True),
+        (1000, 991, 0.5, True),
     ],
 )
 def test_a_segment_is_judged_from_100_rows_and_10_of_each_outcome_on(
     n: int,
     positives: int,
+    score: float,
     enough: bool,  # noqa: FBT001
 ) -> None:
-    table = pl.DataFrame({"y": [1] * positives + [0] * (n - positives), "p": [0.5] * n, "s": ["a"] * n})
+    table = pl.DataFrame({"y": [1] * positives + [0] * (n - positives), "p": [score] * n, "s": ["a"] * n})
     found = gathered(table, by="s")
     [row] = found.groupings[0].segments.iter_rows(named=True)
     assert (row["verdict"] != "few") is enough
@@ -125,7 +130,8 @@ def test_every_verdict_follows_from_interval_and_p_value(seed: int) -> None:
     tolerance, alpha = float(rng.uniform(0.005, 0.06)), float(rng.choice([0.01, 0.05, 0.2]))
     found = judged(*zip(n, rate, score, strict=True), tolerance=tolerance, alpha=alpha)
     known, compared = found.judged, n >= 100
-    np.testing.assert_array_equal(known, compared & (n * rate > 9.999) & (n * (1 - rate) > 9.999))
+    most, least = np.maximum(rate, score), np.minimum(rate, score)  # outcomes seen or expected
+    np.testing.assert_array_equal(known, compared & (n * most > 9.999) & (n * (1 - least) > 9.999))
     assert known.any()  # otherwise the seed shows nothing
     assert found.comparisons == compared.sum()
     raw = np.array([exact_pvalue(*one) for one in zip(n, rate, score, strict=True)])
