@@ -47,3 +47,11 @@ def test_right_scores_in_clusters_are_called_off_in_five_percent_of_tables_at_mo
     assert len(found) == 54
     for line in found:
         assert float(line["share"]) <= most(line["replicates"]), line
+
+
+def test_in_families_of_right_segments_anything_is_rejected_in_five_percent_at_most() -> None:
+    found = lines("families.csv")
+    assert {line["segments"] for line in found} == {"64", "1000"}
+    assert {line["correction"] for line in found} == {"holm", "max"}
+    for line in found:
+        assert float(line["share"]) <= most(line["tables"]), line
