@@ -35,7 +35,7 @@ from calframe._testing._regressions import HYPOTHESES, clustered_cox, cox
 from calframe._testing._sums import Factor, brier_factor, gap, gap_factor, spiegelhalter, sum_ratio
 from calframe._testing._walk import kolmogorov_smirnov, kuiper, largest_ratio, range_ratio
 from calframe._typing import Bools, Floats, Ints
-from calframe._words._listing import SHOWN, key_name, listing
+from calframe._words._listing import SHOWN, key_columns, key_name, listing
 from calframe._words._numbers import pvalue
 
 Read: TypeAlias = Literal["bins", "scores", "logits", "vectors"]
@@ -349,7 +349,7 @@ def rejected_lines(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list
     if len(rows) < 2 or not rejected:
         return []
     several = [name for name in ("method", "hypothesis") if len({row[name] for row in rows}) > 1]
-    keys = [*by, *(["model"] if "model" in rows[0] else []), *several]
+    keys = [*key_columns(by, rows[0].keys()), *several]
     shown = rejected[:SHOWN]
     names = [key_name(row[key] for key in keys) for row in shown]
     texts = [f"statistic {row['statistic']:.4g}, adjusted p {pvalue(row['pvalue_adjusted'])}" for row in shown]

@@ -159,10 +159,10 @@ def hosmer_lemeshow(tally: Tally, grouping: Grouping, *, df: Df, asked: int | No
         return resampled(tally.only(where), statistic, seen[where], side="greater", drawing=drawing)
 
     def redraw_groups(where: Bools) -> tuple[Floats, Floats]:
-        places = np.flatnonzero(where)
-
         def draws(some: Bools, how: Drawing) -> Drawn:
-            return groups.drawn(np.isin(np.arange(len(where)), places[some]), how)
+            here = where.copy()
+            here[where] = some
+            return groups.drawn(here, how)
 
         return staged(seen[where], draws, side="greater", drawing=drawing)
 
