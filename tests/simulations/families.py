@@ -22,9 +22,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[2]))  # run as a script, from anywhere
 
 import numpy as np
-from sizes import CALLS, KINDS, UNWEIGHTED, table
 
 import calframe
+from tests.simulations.sizes import CALLS, KINDS, UNWEIGHTED, table
 
 FAMILIES = ((64, 200), (1000, 100))  # segments, and rows of each
 DRAWN = ("corp", "resampling")
