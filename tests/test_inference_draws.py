@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import calframe
 from calframe._errors import ArgumentError
+from calframe._kernels._tally import Tally
 from calframe._testing import _regressions
-from calframe._testing._draws import Drawing, staged
+from calframe._testing._draws import Drawing, law_of, positives, staged
 from calframe._testing._found import BEYOND, BOTH_BEYOND, Found
 from tests._inference import CLASSES, class_table, drawn, one
 
@@ -137,3 +139,16 @@ def test_equal_weights_are_none(weight: float, bins: Any) -> None:
 def test_wrong_arguments(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         one(drawn(30), **arguments)
+
+
+def test_drawn_positives_have_the_binomial_law() -> None:
+    # cells of one row are drawn another way than those of several; by the law of each: binom.pmf
+    rows, score = np.array([1.0, 4.0, 1.0, 1.0, 9.0]), np.array([0.0, 0.2, 0.7, 1.0, 0.95])
+    tally = Tally.of_counts(np.array([0]), score, rows, positive=rows * score)
+    many = 20_000
+    drawn = positives(law_of(tally), tally.weight, many, np.random.default_rng(8))
+    for j, (size, chance) in enumerate(zip(rows, score, strict=True)):
+        shares = np.bincount(drawn[:, j].astype(int), minlength=int(size) + 1) / many
+        right = stats.binom.pmf(np.arange(size + 1), size, chance)
+        assert np.all(np.abs(shares - right) <= 4.0 * np.sqrt(right * (1.0 - right) / many) + 1e-12), j
+    assert np.abs(np.corrcoef(drawn[:, [1, 2, 4]].T) - np.eye(3)).max() < 4.0 / np.sqrt(many)

@@ -17,19 +17,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from calframe._kernels._isotonic import Blocks, blocks, corp
+from calframe._kernels._isotonic import Blocks, blocks, corp, corp_log
 from calframe._kernels._losses import loss_parts_by_score
 from calframe._kernels._tally import Tally
+from calframe._typing import Floats
 from tests._exact_fits import Cell, cells_of, exact, max_min, pooled, tally_of
 
-PARTS = ("mcb", "dsc", "unc", "mcb_log", "dsc_log", "unc_log")
 BY_SCORE = ("calibration_loss", "refinement_loss", "calibration_loss_log", "refinement_loss_log")
 FEW = settings(max_examples=60, deadline=None)
 
 
+def parts_of(tally: Tally, *, fit: Blocks | None = None) -> dict[str, Floats]:
+    """Return the CORP parts of the Brier score and, with ``_log``, of the log loss."""
+    both = {"": corp(tally, fit=fit), "_log": corp_log(tally, fit=fit)}
+    return {name + log: getattr(parts, name) for log, parts in both.items() for name in ("mcb", "dsc", "unc")}
+
+
 def check_parts(tally: Tally, segments: Sequence[Sequence[Cell]], *, rtol: float = 1e-11, atol: float = 1e-14) -> None:
-    parts, by_score = corp(tally), loss_parts_by_score(tally)
-    found = {name: getattr(parts, name) for name in PARTS} | {name: getattr(by_score, name) for name in BY_SCORE}
+    by_score = loss_parts_by_score(tally)
+    found = parts_of(tally) | {name: getattr(by_score, name) for name in BY_SCORE}
     expected = [exact(cells) for cells in segments]
     for name, values in found.items():
         np.testing.assert_allclose(values, [each[name] for each in expected], rtol=rtol, atol=atol, err_msg=name)
@@ -116,12 +122,12 @@ def test_exact_fits_wherever_the_segment_stands() -> None:
         },
     )
     fit, there = blocks(alone), blocks(tally)
-    parts, parts_there = corp(alone, fit=fit), corp(tally, fit=there)
+    parts, parts_there = parts_of(alone, fit=fit), parts_of(tally, fit=there)
     np.testing.assert_array_equal(there.first_cell[before:], fit.first_cell + before)
     for name in ("value", "weight", "positive", "low_score", "high_score", "rows"):
         np.testing.assert_array_equal(getattr(there, name)[before:], getattr(fit, name))
-    for name in PARTS:
-        np.testing.assert_array_equal(getattr(parts_there, name)[before:], getattr(parts, name))
+    for name, values in parts.items():
+        np.testing.assert_array_equal(parts_there[name][before:], values)
 
 
 @pytest.mark.parametrize("rows", [(5.0, 1.0, 6.0), (0.5, 0.1, 0.6)])
@@ -137,17 +143,17 @@ def test_chunks_and_weights_change_nothing() -> None:
     rng = np.random.default_rng(4)
     segments = [random_table(rng, kind % 2) for kind in range(300)]
     tally = tally_of(*segments)
-    whole, chunked = corp(tally), [corp(part) for _, part in tally.chunks(50)]
+    whole, chunked = parts_of(tally), [parts_of(part) for _, part in tally.chunks(50)]
     twice, light, heavy = (
-        corp(tally_of(*([(s, w * f, k * f) for s, w, k in cells] for cells in segments))) for f in (2.0, 1e-100, 1e100)
+        parts_of(tally_of(*([(s, w * f, k * f) for s, w, k in cells] for cells in segments)))
+        for f in (2.0, 1e-100, 1e100)
     )
     assert len(chunked) > 20
-    for name in PARTS:
-        value = getattr(whole, name)
-        np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in chunked]), value)
-        np.testing.assert_array_equal(getattr(twice, name), value)  # every row twice
-        np.testing.assert_allclose(getattr(light, name), value, rtol=1e-12, atol=1e-15)
-        np.testing.assert_allclose(getattr(heavy, name), value, rtol=1e-12, atol=1e-15)
+    for name, value in whole.items():
+        np.testing.assert_array_equal(np.concatenate([part[name] for part in chunked]), value)
+        np.testing.assert_array_equal(twice[name], value)  # every row twice
+        np.testing.assert_allclose(light[name], value, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(heavy[name], value, rtol=1e-12, atol=1e-15)
 
 
 def test_one_long_segment_exactly_and_as_scikit_learn() -> None:
@@ -166,10 +172,10 @@ def test_refitting_a_fit_changes_nothing() -> None:
     rng = np.random.default_rng(6)
     fit = blocks(tally_of(*(random_table(rng, kind % 2) for kind in range(100))))
     tally = Tally.of_counts(fit.starts, fit.value, fit.weight, fit.positive)
-    again, parts = blocks(tally), corp(tally)
+    again, parts = blocks(tally), parts_of(tally)
     np.testing.assert_array_equal(again.value, fit.value)
-    assert not parts.mcb.any()
-    assert not parts.mcb_log.any()
+    assert not parts["mcb"].any()
+    assert not parts["mcb_log"].any()
 
 
 # ---------------------------------------------------------------- parts
@@ -182,10 +188,10 @@ def test_parts_by_definition(segments: list[list[Cell]]) -> None:
 def test_small_miscalibration_keeps_its_digits() -> None:
     # the losses are about .2 and their difference about 1e-19, less than the last digit of either
     cells = [((i + 0.5) / 10 * (1 + 1e-9 * (-1) ** i), 20.0 * (i + 1), (2.0 * i + 1) * (i + 1)) for i in range(10)]
-    found, expected = corp(tally_of(cells)), exact(cells)
+    found, expected = parts_of(tally_of(cells)), exact(cells)
     for name in ("mcb", "mcb_log"):
         assert 0 < expected[name] < 1e-17
-        assert getattr(found, name)[0] == pytest.approx(expected[name], rel=1e-6, abs=0)
+        assert found[name][0] == pytest.approx(expected[name], rel=1e-6, abs=0)
 
 
 CERTAIN = {
@@ -204,7 +210,7 @@ CERTAIN = {
 @pytest.mark.parametrize(("cells", "infinite"), CERTAIN.values(), ids=CERTAIN)
 def test_certain_scores(cells: list[Cell], *, infinite: bool) -> None:
     check_parts(tally_of(cells), [cells])
-    assert math.isinf(corp(tally_of(cells)).mcb_log[0]) == infinite
+    assert math.isinf(corp_log(tally_of(cells)).mcb[0]) == infinite
 
 
 def test_weights_that_vanish_beside_others() -> None:
@@ -237,9 +243,9 @@ def test_printed_values_of_model_diagnostics_calibre_and_reliabilitydiag() -> No
     assert (weighted.mcb[0], weighted.dsc[0]) == pytest.approx((0.0202889872, 0.0998989872), abs=PRINTED)
     assert (plain.unc[0], weighted.unc[0]) == pytest.approx((0.2437326389, 0.2437326389), abs=PRINTED)
     smallest = np.finfo(float).eps  # calibre clips scores by it before it takes logarithms
-    log = corp(tally_of(cells_of(table.p.clip(smallest, 1 - smallest), table.y)))
+    log = corp_log(tally_of(cells_of(table.p.clip(smallest, 1 - smallest), table.y)))
     expected = (0.0772005835, 0.2723623015, 0.6805595529)
-    assert (log.mcb_log[0], log.dsc_log[0], log.unc_log[0]) == pytest.approx(expected, abs=PRINTED)
+    assert (log.mcb[0], log.dsc[0], log.unc[0]) == pytest.approx(expected, abs=PRINTED)
 
 
 COMPARED = {"corp_brier", "corp_logloss", "isoreg_corp_brier", "murphy_distinct"}
@@ -260,8 +266,8 @@ def reference_parts(folder: Path, table: str, where: str | None, score: str, wei
     rows = rows.query(where) if where else rows
     rows = rows.dropna(subset=[score, "y"])
     tally = tally_of(cells_of(rows[score], rows["y"], rows[weight] if weight else None))
-    parts, by_score = corp(tally), loss_parts_by_score(tally)
-    found = {name: float(getattr(parts, name)[0]) for name in PARTS}
+    by_score = loss_parts_by_score(tally)
+    found = {name: float(values[0]) for name, values in parts_of(tally).items()}
     return found | {name: float(getattr(by_score, name)[0]) for name in BY_SCORE}
 
 

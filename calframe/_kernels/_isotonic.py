@@ -130,34 +130,30 @@ def _rises(value: Floats) -> Bools:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CorpParts:
-    """The CORP parts of the Brier score and, with ``_log``, of the log loss, one value a segment; all are at least 0.
+    """The CORP parts of a mean loss, ``loss = mcb - dsc + unc``, one value a segment; all are at least 0.
 
     Attributes
     ----------
-    mcb, mcb_log : ndarray of shape (n_segments,)
+    mcb : ndarray of shape (n_segments,)
         Miscalibration: what the best non-decreasing map of the scores would save; 0 is perfect, lower is better.
-        ``mcb_log`` is infinite where the log loss is.
-    dsc, dsc_log : ndarray of shape (n_segments,)
+        Infinite where the loss is.
+    dsc : ndarray of shape (n_segments,)
         Discrimination: what the mapped scores save over the overall rate; higher is better.
-    unc, unc_log : ndarray of shape (n_segments,)
+    unc : ndarray of shape (n_segments,)
         Uncertainty: the loss of the overall rate.
     """
 
     mcb: Floats
     dsc: Floats
     unc: Floats
-    mcb_log: Floats
-    dsc_log: Floats
-    unc_log: Floats
 
 
 def corp(tally: Tally, *, fit: Blocks | None = None, is_logit: bool = False) -> CorpParts:
-    """Split the Brier score and the log loss by isotonic regression: ``loss = mcb - dsc + unc``, without bins.
+    """Split the Brier score by isotonic regression, without bins.
 
     With ``v`` the isotonic fit and ``r`` the overall rate, mcb is the mean loss of the scores less that of v, dsc
-    that of r less that of v, and unc that of r: ``r (1 - r)``, and the entropy ``H(r)``. No difference of losses is
-    taken: ``dsc = sum w (v - r)^2 / sum w`` and the mean of ``KL(v || r)``, and mcb is summed from terms that vanish
-    where a score equals its fit.
+    that of r less that of v, and unc that of r, ``r (1 - r)``. No difference of losses is taken:
+    ``dsc = sum w (v - r)^2 / sum w``, and mcb is summed from terms that vanish where a score equals its fit.
 
     Parameters
     ----------
@@ -166,7 +162,7 @@ def corp(tally: Tally, *, fit: Blocks | None = None, is_logit: bool = False) -> 
     fit : Blocks, optional
         The isotonic fit of this tally, where it is known already.
     is_logit : bool
-        Whether they are logits; the log loss then comes from these.
+        Whether they are logits.
 
     References
     ----------
@@ -182,26 +178,41 @@ def corp(tally: Tally, *, fit: Blocks | None = None, is_logit: bool = False) -> 
     [0.00125, 0.03, 0.2475]
     """
     fit = blocks(tally) if fit is None else fit
-    total, hits = fit.total(fit.weight), fit.total(fit.positive)
-    misses = tally.negative
-    rate, rest = hits / total, tally.total(misses) / total
+    total, rate, rest = _rates(tally, fit)
+    value, (score, *_) = fit.spread(fit.value), chances_of(tally, is_logit=is_logit)
+    excess = tally.total(brier_excess(tally.weight, tally.positive, value, score))
+    variance = fit.total(fit.weight * (fit.value - spread(rate, fit.starts, len(fit.value))) ** 2)
+    return CorpParts(mcb=np.maximum(excess / total, 0.0), dsc=variance / total, unc=rate * rest)
+
+
+def corp_log(tally: Tally, *, fit: Blocks | None = None, is_logit: bool = False) -> CorpParts:
+    """Split the log loss as `corp` does the Brier score, by the same fit.
+
+    dsc is the mean of ``KL(v || r)`` and unc the entropy ``H(r)``. Of logits the log loss comes from these.
+
+    Examples
+    --------
+    A rate of one half that the score does not know:
+
+    >>> tally = Tally.of_counts(np.array([0]), np.array([0.25]), np.array([2.0]), np.array([1.0]))
+    >>> parts = corp_log(tally)  # ln(2) - H(1/4, 3/4) of these outcomes, with opposite sign: ln(2 / sqrt(3))
+    >>> [float(part[0].round(4)) for part in (parts.mcb, parts.dsc, parts.unc)]
+    [0.1438, 0.0, 0.6931]
+    """
+    fit = blocks(tally) if fit is None else fit
+    total, rate, rest = _rates(tally, fit)
     value, (score, other, logit) = fit.spread(fit.value), chances_of(tally, is_logit=is_logit)
-    brier = tally.total(brier_excess(tally.weight, tally.positive, value, score))
-    log = tally.total(log_excess(tally.positive, misses, value, score, other, logit))
-    variance, divergence = _discrimination(fit, rate, rest)
+    excess = tally.total(log_excess(tally.positive, tally.negative, value, score, other, logit))
+    overall, without = (spread(values, fit.starts, len(fit.value)) for values in (rate, rest))
+    divergence = fit.total(log_excess(fit.positive, fit.weight - fit.positive, fit.value, overall, without))
     return CorpParts(
-        mcb=np.maximum(brier / total, 0.0),
-        dsc=variance / total,
-        unc=rate * rest,
-        mcb_log=np.maximum(log / total, 0.0),
-        dsc_log=np.maximum(divergence / total, 0.0),
-        unc_log=special.entr(rate) + special.entr(rest),
+        mcb=np.maximum(excess / total, 0.0),
+        dsc=np.maximum(divergence / total, 0.0),
+        unc=special.entr(rate) + special.entr(rest),
     )
 
 
-def _discrimination(fit: Blocks, rate: Floats, rest: Floats) -> tuple[Floats, Floats]:
-    """Return, per segment, how much larger the summed losses of the overall rate are than those of the fit."""
-    overall, other = (spread(values, fit.starts, len(fit.value)) for values in (rate, rest))
-    variance = fit.total(fit.weight * (fit.value - overall) ** 2)
-    misses = fit.weight - fit.positive
-    return variance, fit.total(log_excess(fit.positive, misses, fit.value, overall, other))
+def _rates(tally: Tally, fit: Blocks) -> tuple[Floats, Floats, Floats]:
+    """Return the weight of each segment, its overall rate, and 1 less that."""
+    total = fit.total(fit.weight)
+    return total, fit.total(fit.positive) / total, tally.total(tally.negative) / total

@@ -16,8 +16,16 @@ _FEWEST_OUTSIDE = 10  # resamples that an interval leaves out, for its ends to b
 _ROUNDING = 1e-9
 
 
+def _blocks(sample: Tallied) -> _isotonic.Blocks:
+    return _isotonic.blocks(sample.tally)
+
+
 def _corp(sample: Tallied) -> _isotonic.CorpParts:
-    return _isotonic.corp(sample.tally, is_logit=sample.is_logit)
+    return _isotonic.corp(sample.tally, fit=sample.shared(_blocks), is_logit=sample.is_logit)
+
+
+def _corp_log(sample: Tallied) -> _isotonic.CorpParts:
+    return _isotonic.corp_log(sample.tally, fit=sample.shared(_blocks), is_logit=sample.is_logit)
 
 
 def _losses_by_score(sample: Tallied) -> _losses.ScoreParts:
@@ -243,7 +251,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         low=0,
         high=np.inf,
         direction="lower",
-        value=lambda sample: sample.shared(_corp).mcb_log,
+        value=lambda sample: sample.shared(_corp_log).mcb,
     ),
     Metric(
         name="dsc_log",
@@ -256,7 +264,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         low=0,
         high=float(np.log(2)),
         direction="higher",
-        value=lambda sample: sample.shared(_corp).dsc_log,
+        value=lambda sample: sample.shared(_corp_log).dsc,
     ),
     Metric(
         name="unc_log",
@@ -268,7 +276,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         low=0,
         high=float(np.log(2)),
         direction="none",
-        value=lambda sample: sample.shared(_corp).unc_log,
+        value=lambda sample: sample.shared(_corp_log).unc,
         interval=lambda sample, level: _moments.entropy_interval(*_rate(sample), level=level),
     ),
     Metric(

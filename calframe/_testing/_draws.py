@@ -15,7 +15,7 @@ import numpy as np
 
 from calframe._kernels._null import CellLaw, cell_law
 from calframe._kernels._tally import Tally
-from calframe._typing import Bools, Floats
+from calframe._typing import Bools, Floats, Ints
 
 Side: TypeAlias = Literal["greater", "less", "two-sided"]
 Inequality: TypeAlias = Literal[">=", ">"]
@@ -222,10 +222,22 @@ def positives(law: CellLaw, weight: Floats, many: int, rng: np.random.Generator)
 
     Numbers of rows stay whole numbers, and are not stretched: a statistic as large as the one seen is equal to it.
     """
-    hits = rng.binomial(law.size.astype(np.int64), law.chance, size=(many, len(weight)))
+    hits = _binomials(law.size.astype(np.int64), law.chance, many, rng)
     step = law.step * np.where(np.abs(law.step) == 1.0, 1.0, law.stretch)
     drawn = law.centre + step * (hits - law.size * law.chance)
     return np.clip(drawn, 0.0, weight, out=drawn)
+
+
+def _binomials(size: Ints, chance: Floats, many: int, rng: np.random.Generator) -> Ints:
+    """Return Binomial numbers, one row a draw; cells of one row, those of continuous scores, take uniform numbers."""
+    several = np.flatnonzero(size > 1)
+    if len(several) == len(size):
+        hits: Ints = rng.binomial(size, chance, size=(many, len(size)))
+        return hits
+    hits = ((rng.random((many, len(size))) < chance) & (size == 1)).astype(np.int64)
+    if len(several):
+        hits[:, several] = rng.binomial(size[several], chance[several], size=(many, len(several)))
+    return hits
 
 
 def resampled(
