@@ -93,7 +93,8 @@ class TestResult:
         frame = to_polars(self.table)
         rejected, decided = int(frame["reject"].sum() or 0), len(frame) - frame["reject"].null_count()
         named = self.methods[0] if len(self.methods) == 1 else f"{len(self.methods)} methods"
-        said = f"<TestResult: {named}, {rejected:,} of {decided:,} rejected at {self.convention['alpha']:g}; .table>"
+        many = f"{rejected:,} of {decided:,} rejected" if decided else "nothing decided"
+        said = f"<TestResult: {named}, {many} at {self.convention['alpha']:g}; .table>"
         lines = rejected_lines(frame.to_dicts(), self.by)
         return "\n".join([said, *lines, *(line for note in self.notes for line in wrapped(note, _WIDTH))])
 

@@ -33,6 +33,8 @@ def lines_of_one(row: Row) -> list[str]:
 
 def lines_of_many(rows: Sequence[Row], keys: Sequence[str], *, level: str) -> list[str]:
     """Say what is known to cost least in each segment and by each model, those first where the score loses most."""
+    if not rows:
+        return ["  no row can be used"]
     found = [_decided(row) for row in rows]
     counts = wrapped(
         f"the score against the cheaper of all and none, at {level} each: surely cheaper (saved_low > 0) in "
@@ -41,8 +43,6 @@ def lines_of_many(rows: Sequence[Row], keys: Sequence[str], *, level: str) -> li
         WIDTH - 2,
     )
     lines = [f"  {line}" for line in counts]
-    if not rows:
-        return lines
     worst = sorted(rows, key=lambda row: row["n"] * row["saved"])[:SHOWN]
     names = [key_name(row[key] for key in keys) for row in worst]
     lines.append("  what costs least; saved a row by the score (interval), cost on all or on none:")
