@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calframe._errors import CalframeWarning, ScoreError
-from calframe._kernels._isotonic import corp
+from calframe._kernels._isotonic import corp, corp_log
 from calframe._kernels._losses import loss_parts_by_score
 from tests._class_tables import SCORE, found
 from tests._exact_fits import Cell, exact, tally_of
@@ -64,8 +64,10 @@ COUNTS = st.tuples(st.integers(1, 4), st.integers(0, 4)).map(lambda pair: (float
 def test_the_parts_are_those_of_exact_arithmetic(table: dict[float, tuple[float, float]]) -> None:
     cells = [(z, *table[z]) for z in sorted(table)]
     tally, expected = tally_of(cells), exactly(cells)
-    parts, by_score = corp(tally, is_logit=True), loss_parts_by_score(tally, is_logit=True)
-    of = {name: getattr(parts, name)[0] for name in PARTS} | {name: getattr(by_score, name)[0] for name in BY_SCORE}
+    by_score = loss_parts_by_score(tally, is_logit=True)
+    splits = {"": corp(tally, is_logit=True), "_log": corp_log(tally, is_logit=True)}
+    of = {name + log: getattr(parts, name)[0] for log, parts in splits.items() for name in ("mcb", "dsc", "unc")}
+    of |= {name: getattr(by_score, name)[0] for name in BY_SCORE}
     for name, value in of.items():
         np.testing.assert_allclose(value, expected[name], rtol=1e-11, atol=1e-14, err_msg=name)
 
@@ -74,7 +76,7 @@ def test_the_parts_are_those_of_exact_arithmetic(table: dict[float, tuple[float,
 def test_a_small_loss_keeps_its_digits(logit: float) -> None:
     # all right and all as sure: each part is ln(1 + exp(-z)), and nothing is left to refinement
     tally = tally_of([(-logit, 1.0, 0.0), (logit, 1.0, 1.0)])
-    for value in (corp(tally, is_logit=True).mcb_log, loss_parts_by_score(tally, is_logit=True).calibration_loss_log):
+    for value in (corp_log(tally, is_logit=True).mcb, loss_parts_by_score(tally, is_logit=True).calibration_loss_log):
         np.testing.assert_allclose(value, [math.log1p(math.exp(-logit))], rtol=1e-12)
 
 
