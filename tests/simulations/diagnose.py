@@ -4,8 +4,8 @@
 
 A line of the result has the kind, the world, the rows of a table, how many tables (segments) stand under one
 correction, the pattern, the share of families (kind "right": with any pattern found, where none is there) or of
-tables (kind "patterns": with that pattern) and its Monte Carlo standard error. Lines of the kinds asked for replace
-those in the file.
+tables (kind "patterns": with that pattern), how many these were, and the Monte Carlo standard error of the share.
+Lines of the kinds asked for replace those in the file.
 
 Scores are ``expit(z)`` with normal z, or six values; in worlds of the second kind positives have another chance than
 their score says.
@@ -91,6 +91,7 @@ class Line:
     segments: int
     pattern: str
     share: float
+    families: int
     standard_error: float
 
 
@@ -130,16 +131,20 @@ def gathered(world: World, n: int, many: int, rng: np.random.Generator, rules: R
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def share_found(values: Values, segments: int, rules: Rules) -> tuple[float, float]:
-    """Return the share of families of tables with a pattern found, and its standard error."""
+def share_found(values: Values, segments: int, rules: Rules) -> tuple[float, int]:
+    """Return the share of families of tables with a pattern found, and how many there were."""
     many = len(values["rows"]) // segments
     any_ = [
         not set(named({name: column[i * segments : (i + 1) * segments] for name, column in values.items()}, rules))
         <= set(NOTHING)
         for i in range(many)
     ]
-    share = float(np.mean(any_))
-    return share, float(np.sqrt(share * (1.0 - share) / many))
+    return float(np.mean(any_)), many
+
+
+def _line(kind: str, world: str, n: int, segments: int, pattern: str, share: float, families: int) -> Line:
+    error = float(np.sqrt(share * (1.0 - share) / families))
+    return Line(kind, world, n, segments, pattern, round(share, 4), families, round(error, 4))
 
 
 def right_lines(replicates: int, rng: np.random.Generator) -> Iterator[Line]:
@@ -148,8 +153,7 @@ def right_lines(replicates: int, rng: np.random.Generator) -> Iterator[Line]:
         for n in SIZES:
             values = gathered(world, n, replicates, rng, STRICT)
             for segments in FAMILIES:
-                share, error = share_found(values, segments, STRICT)
-                yield Line("right", name, n, segments, "any", round(share, 4), round(error, 4))
+                yield _line("right", name, n, segments, "any", *share_found(values, segments, STRICT))
 
 
 def pattern_lines(replicates: int, rng: np.random.Generator) -> Iterator[Line]:
@@ -161,8 +165,7 @@ def pattern_lines(replicates: int, rng: np.random.Generator) -> Iterator[Line]:
                 named({key: column[i : i + 1] for key, column in values.items()}, RULES)[0] for i in range(replicates)
             ]
             share = float(np.mean([one == pattern for one in seen]))
-            error = float(np.sqrt(share * (1.0 - share) / replicates))
-            yield Line("patterns", name, n, 1, pattern, round(share, 4), round(error, 4))
+            yield _line("patterns", name, n, 1, pattern, share, replicates)
 
 
 KINDS: dict[str, Callable[[int, np.random.Generator], Iterator[Line]]] = {
