@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import polars as pl
 
-from calframe._binning import BinChoice
+from calframe._binning import BinChoice, Bins
 from calframe._closing import warn_empty_categories
 from calframe._comparing._found import Comparing
+from calframe._comparing._models import Models
 from calframe._comparing._pairs import Pairs
 from calframe._comparing._tables import table_of
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
-from calframe._measures import chosen_metrics, known_metrics, reserved_names
+from calframe._measures import reserved_names
 from calframe._options import (
     check_alpha,
     check_choice,
@@ -29,7 +30,7 @@ from calframe._options import (
 )
 from calframe._registry import Metric, Options
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
-from calframe._roles import Roles, WeightKind
+from calframe._roles import WeightKind
 from calframe._testing._draws import more_draws
 from calframe._testing._found import draws_needed
 from calframe._typing import Closed, Invalid, Json, Link, Names, Seed, Smoother, Strategy
@@ -39,7 +40,6 @@ from calframe._words._numbers import pvalue
 if TYPE_CHECKING:
     import altair as alt
 
-_USUAL = ("brier", "log_loss", "auc", "ece")
 _RESERVED = {
     "metric",
     "first",
@@ -67,10 +67,10 @@ class Comparison:
         ``metric``, ``n`` (rows where both scores are there), ``n_missing``, ``n_invalid``?, ``weight_sum``?, ``first``
         and ``second`` (the value of each model on those rows), ``difference`` (second minus first), ``low`` and
         ``high`` (its interval), ``pvalue`` (two-sided, that there is no difference), ``pvalue_adjusted`` (for all rows
-        of the table), ``better`` (the score column of the clearly better model; null where neither is), ``law`` ("t",
+        of the table), ``better`` (the name of the clearly better model; null where neither is), ``law`` ("t",
         "delong" or "exchange": where the p-value comes from) and ``note``.
     first, second : str
-        The score columns, in the order of the difference.
+        The score columns, or the names of the models, in the order of the difference.
     by, metrics : tuple of str
         The segment columns, and what was compared.
     notes : tuple of str
@@ -159,7 +159,8 @@ def compare(
     data: Any,
     *,
     label: str,
-    score: Sequence[str],
+    score: Sequence[str] | Sequence[Mapping[Any, str]] | Mapping[str, Mapping[Any, str]],
+    classes: Sequence[Any] | None = None,
     metrics: Names | None = None,
     by: Names | None = None,
     weight: str | None = None,
@@ -193,12 +194,17 @@ def compare(
         See `metrics`. The columns used are read into memory.
     label, by, weight, weight_kind, positive, link, bins, strategy, closed, invalid, clip, floor, smoother
         See `metrics`.
-    score : list of two str
+    score : list of two str, mapping, or list of two mappings
         The score columns of the first and of the second model; a difference is second minus first. For more models
-        call once for each pair, or each against the first.
+        call once for each pair, or each against the first. Models of several classes are a mapping of two names, each
+        to a mapping of classes to columns, ``{"old": {"cat": "p_cat", "dog": "p_dog"}, "new": {"cat": "q_cat", "dog":
+        "q_dog"}}``, or a list of two such mappings, which are called "first" and "second". Both have the same classes;
+        of two the second is the positive one, and the table is one of two outcomes.
+    classes : list, optional
+        The classes, in their order, where each of two score columns holds lists, arrays or structs of probabilities.
     metrics : str or list of str, optional
-        Names of metrics, see `metrics`, or ``"all"``. Default: brier, log_loss, auc, ece. Those of whole score vectors,
-        from confidence_ece to skce, are not compared.
+        Names of metrics, see `metrics`, or ``"all"``. Default: brier, log_loss, auc, ece. For three classes or more:
+        brier, log_loss, accuracy, confidence_ece.
     cluster : str, optional
         Column that says which rows are not independent, such as those of one person; each row without a value is a
         cluster of its own.
@@ -233,22 +239,26 @@ def compare(
         Measures that are functions of sums over rows (brier, log_loss, accuracy, gap, ratio, your own): Student's test
         and interval of the mean of paired differences, by the variance of weighted rows, or of sums of clusters; of
         ratio, brier_skill, sharpness and the like by their slopes (the delta method), of accuracy with two rows added.
+        Of several classes brier, log_loss and accuracy are such means, too.
     law "delong"
         auc: DeLong's variance from placement values, by ranks, with Obuchowski's sums over clusters; the normal law.
     law "exchange"
         Everything else, and the two above where fewer than 20 rows carry the difference (of accuracy 50) or a class has
-        fewer than 20, too few for these laws. In each of `n_resamples` draws the two scores of a row (of all rows of a
-        cluster) change places with probability one half; the p-value is (1 + the draws with at least as large a
-        difference) / (1 + n_resamples). It is exact where the models are exchangeable, whatever the measure and however
-        few the rows. Among more than 50 p-values 1 / 1001 is too large to say anything, so there those that are at most
-        0.005 are drawn anew, ``2 m / alpha`` times for m segments and metrics, and theirs is the p-value of these draws
-        alone, which holds its level. What it rejects is that the models are alike; models that differ in other ways can
-        differ in a measure by its bias alone, so a model is better only if the interval says so, too.
+        fewer than 20, too few for these laws. In each of `n_resamples` draws the two scores of a row, or its two whole
+        vectors (those of all rows of a cluster together), change places with probability one half; the p-value is (1 +
+        the draws with at least as large a difference) / (1 + n_resamples). It is exact where the models are
+        exchangeable, whatever the measure and however few the rows. Among more than 50 p-values 1 / 1001 is too large
+        to say anything, so there those that are at most 0.005 are drawn anew, ``2 m / alpha`` times for m segments and
+        metrics, and theirs is the p-value of these draws alone, which holds its level. What it rejects is that the
+        models are alike; models that differ in other ways can differ in a measure by its bias alone, so a model is
+        better only if the interval says so, too.
 
     In a table of 20,000 rows or more, a hundred or more whose scores lie in the same two bins are not drawn one by one:
     their sums have the normal law with the mean and the covariance that exchanges give them. Measures of bins so cost
     cells; those of all scores in order or of fitted curves (ici, e50, e90, emax, smece, slope, intercept, citl) are
-    worked out anew in each draw: of 60,000 rows that takes some ten seconds, of ici and its like a minute.
+    worked out anew in each draw: of 60,000 rows that takes some ten seconds, of ici and its like a minute. So are those
+    of whole score vectors, of 10,000 rows and five classes in some seconds; skce, which looks at pairs of rows, takes
+    minutes, and above 2,000 rows may have other blocks of rows than in `metrics`.
 
     Intervals of everything else combine those that `metrics` gives each model, by the distances of their ends from
     median-unbiased estimates (Zou's recovery of variances), with the correlation of the values over 200 resamples of
@@ -258,7 +268,7 @@ def compare(
     difference seen, and hold more than their level where both models are right; of slope and citl with few events, and
     of resolution, they hold less (simulations: .77 to .86 of a nominal .90). A measure without an interval in
     `metrics`, such as mce, has none here, and the note says so; measures of scores in order have none where a class has
-    fewer than 5 rows. Clusters make each interval as wide as if all rows of one were alike.
+    fewer than 5 rows. Clusters make each interval as wide as if all rows of one were alike; skce has none then.
 
     ``better`` goes by the direction of the measure, and needs both an adjusted p-value of at most `alpha` and an
     interval without 0. Of measures that are best at a value (gap, citl, intercept: 0; ratio, slope: 1) the models must
@@ -284,6 +294,19 @@ def compare(
     <Comparison: p_calibrated minus p_gbm, 2 differences>
       brier                    -0.0195 (-0.0206 to -0.0184)  p_calibrated better
       gap                      -0.0928 (-0.0936 to -0.0920)  p_calibrated better
+
+    Two models of three classes, in columns of vectors:
+
+    >>> import polars as pl
+    >>> old = [[0.5, 0.4, 0.1], [0.4, 0.5, 0.1], [0.3, 0.4, 0.3], [0.3, 0.2, 0.5]] * 25
+    >>> new = [[0.7, 0.2, 0.1], [0.5, 0.4, 0.1], [0.2, 0.6, 0.2], [0.4, 0.2, 0.4]] * 25
+    >>> polls = pl.DataFrame({"vote": ["left", "left", "centre", "right"] * 25, "old": old, "new": new})
+    >>> calframe.compare(polls, label="vote", score=["old", "new"], classes=["left", "centre", "right"])
+    <Comparison: new minus old, 4 differences>
+      brier                    -0.1500 (-0.1887 to -0.1113)  new better
+      log_loss                 -0.1855 (-0.2343 to -0.1367)  new better
+      accuracy                 +0.0000 (-0.1372 to +0.1372)  not clear
+      confidence_ece           +0.1250 (+0.0243 to +0.2146)  not clear
     """
     check_level(confidence_level, required=True)
     check_alpha(alpha)
@@ -291,10 +314,10 @@ def compare(
     check_clip(clip)
     check_floor(floor)
     check_smoother(smoother)
-    _check_two(score)
-    roles = Roles.from_arguments(
+    models = Models.from_arguments(
+        score,
+        classes,
         label=label,
-        score=score,
         by=by,
         weight=weight,
         positive=positive,
@@ -303,10 +326,9 @@ def compare(
         weight_kind=weight_kind,
         cluster=cluster,
     )
-    asked = _chosen(metrics)
+    asked = models.chosen(metrics)
     choice = BinChoice.from_arguments(bins, strategy=strategy, closed=closed)
-    fixed = choice.fixed if any(metric.reads == "bins" for metric in asked) else None
-    pairs = Pairs.of_table(data, roles, reserved=reserved_names() | _RESERVED, bins=fixed)
+    pairs = Pairs.of_table(data, models, reserved=reserved_names() | _RESERVED, bins=_bounds(choice, asked))
     warn_empty_categories(pairs.table, pairs.groups)
     options = Options(smoother=smoother, floor=floor, clip=clip, n_resamples=int(n_resamples), seed=seed_of(rng))
     needed = draws_needed(len(pairs.present) * len(asked), correction, alpha)
@@ -315,19 +337,18 @@ def compare(
         pairs=pairs, choice=choice, options=options, level=confidence_level, further=further, done=progress
     )
     found = comparing.all_of(asked) if len(pairs.present) else []
-    models = (roles.scores[0], roles.scores[1])
     draws = (options.n_resamples, further)
-    table, notes = table_of(pairs, asked, found, models=models, correction=correction, alpha=alpha, draws=draws)
+    table, notes = table_of(pairs, asked, found, models=models.names, correction=correction, alpha=alpha, draws=draws)
     return Comparison(
         table=table,
-        first=models[0],
-        second=models[1],
-        by=roles.by,
+        first=models.names[0],
+        second=models.names[1],
+        by=models.roles[0].by,
         metrics=tuple(metric.name for metric in asked),
         notes=notes,
         convention={
             "label": label,
-            **roles.convention(),
+            **models.convention(),
             **choice.convention(),
             "closed": closed,
             "direction": {metric.name: metric.direction for metric in asked},
@@ -351,34 +372,11 @@ def _check_options(correction: Any, n_resamples: Any, progress: Any) -> None:
         raise ArgumentError(msg)
 
 
-def _check_two(score: Any) -> None:
-    """Raise unless there are two score columns."""
-    if isinstance(score, Mapping):
-        msg = (
-            "compare takes score= as a list of two columns of probabilities of the positive class; got a mapping, "
-            "which is one model of several classes. Compare such models class by class, each class a binary label."
-        )
-        raise ArgumentError(msg)
-    if isinstance(score, str) or (isinstance(score, Sequence) and len(score) != 2):
-        many = 1 if isinstance(score, str) else len(score)
-        msg = (
-            f"compare takes score= as a list of two columns, the first and the second model; got {many}: {score!r}. "
-            "For more models call once for each pair."
-        )
-        raise ArgumentError(msg)
-
-
-def _chosen(metrics: Names | None) -> tuple[Metric, ...]:
-    """Return the metrics asked for; those of whole score vectors are refused."""
-    if isinstance(metrics, str) and metrics == "all":
-        known = known_metrics(several_classes=False).values()
-        metrics = [metric.name for metric in known if metric.reads != "vectors" and not metric.posterior]
-    asked = chosen_metrics(_USUAL if metrics is None else metrics)
-    vectors = [metric.name for metric in asked if metric.reads == "vectors"]
-    if vectors:
-        msg = (
-            f"metric {vectors[0]!r} is of whole score vectors, which compare does not read. Of the metrics of one "
-            "column of scores all can be compared."
-        )
-        raise ArgumentError(msg)
-    return asked
+def _bounds(choice: BinChoice, asked: Sequence[Metric]) -> Bins | None:
+    """Return the bins that every score must lie in; None where no metric has bins with edges known beforehand."""
+    read = {metric.reads for metric in asked}
+    if choice.fixed is None or not read & {"bins", "vectors"}:
+        return None
+    if "vectors" in read:
+        choice.fixed.check_covering()
+    return choice.fixed

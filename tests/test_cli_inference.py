@@ -188,6 +188,19 @@ def test_options_are_the_arguments_of_compare(
     same(found, calframe.compare(many(), label="y", score=["p", "q"], **arguments).to_dict())
 
 
+def test_classes_that_are_named_twice_are_two_models(capsys: pytest.CaptureFixture[str]) -> None:
+    # by hand: the first is 0.5, 0.3, 0.2 away from certainty, the second 0.2, 0.1, 0.1
+    pl.DataFrame({"y": ["a", "c"] * 30, "p": [0.5, 0.2] * 30, "q": [0.3] * 60, "r": [0.2, 0.5] * 30}).with_columns(
+        s=pl.Series([0.8, 0.1] * 30), t=pl.Series([0.1] * 60), u=pl.Series([0.1, 0.8] * 30)
+    ).write_csv("preds.csv")
+    named = [f"--class={name}={column}" for name, column in zip("abcabc", "pqrstu", strict=True)]
+    found = json.loads(printed(capsys, "compare", "preds.csv", "--label", "y", *named, "--format", "json"))
+    assert (found["first"], found["second"], found["convention"]["classes"]) == ("first", "second", ["a", "b", "c"])
+    assert found["convention"]["columns"] == {"first": ["p", "q", "r"], "second": ["s", "t", "u"]}
+    assert found["metrics"] == ["brier", "log_loss", "accuracy", "confidence_ece"]
+    assert [found["table"][0][side] for side in ("first", "second")] == pytest.approx([0.38, 0.06])
+
+
 def test_the_table_of_a_comparison(capsys: pytest.CaptureFixture[str]) -> None:
     # by hand: 0.5 has a Brier score of 0.25 whatever happens; of q the first segment's is 0.01, the second's 0.81
     table = pl.DataFrame({"y": [1] * 400, "p": [0.5] * 400, "q": [0.9, 0.1] * 200, "seg": ["a", "b"] * 200})
@@ -273,7 +286,27 @@ def test_standard_input_is_read(
         (["compare", *TWO, "--score", "r"], "two columns are compared, and --score names 3"),
         (["compare", *TWO], "no column 'q' for --score"),
         (["compare", *ROLES, "--score", "p"], "--score names column 'p' twice"),
-        (["compare", *ROLES, "--score", "w", "--metric", "skce"], "skce"),
+        (["compare", *ROLES, *CLASSES], "leave one of them out"),
+        (["compare", "--label", "y", *CLASSES], "name each class again for the second"),
+        (
+            [
+                "compare",
+                "--label",
+                "y",
+                "--class",
+                "0=p",
+                "--class",
+                "1=w",
+                "--class",
+                "2=t",
+                "--class",
+                "1=p",
+                "--class",
+                "0=w",
+            ],
+            "has 2",
+        ),
+        (["compare", "--label", "y", *CLASSES, "--class", "a=p", "--class", "a=w"], "'a' or column 'w' is named twice"),
         (["compare", *ROLES, "--score", "w", "--metric", "brie"], "--metric brie is not known. Did you mean 'brier'?"),
         (["compare", *ROLES, "--score", "w", "--confidence-level", "95"], "confidence-level must lie between 0 and 1"),
         (["compare", *ROLES, "--score", "w", "--cluster", "nope"], "no column 'nope' for --cluster"),

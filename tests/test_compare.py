@@ -23,7 +23,7 @@ from calframe._measures import METRICS
 from tests._tables import Maker, approx, rows, types
 
 PAIRS = ("brier", "log_loss", "auc", "ece")
-COMPARED = [name for name, metric in METRICS.items() if metric.reads != "vectors" and not metric.posterior]
+COMPARED = [name for name, metric in METRICS.items() if not metric.posterior]
 
 
 def drawn(n: int, *, seed: int = 0, positives: float = 0.0, alike: bool = False) -> pl.DataFrame:
@@ -440,7 +440,6 @@ def test_the_order_of_rows_does_not_matter() -> None:
         ({"score": ["a", "a"]}, ArgumentError, r"'a' twice"),
         ({"score": ["a", "zz"]}, ColumnNotFoundError, r"no column 'zz' for score="),
         ({"metrics": "briar"}, ArgumentError, r"Did you mean 'brier'"),
-        ({"metrics": "skce"}, ArgumentError, r"'skce' is of whole score vectors"),
         ({"metrics": "epistemic_loss"}, ArgumentError, r"needs the true probabilities"),
         ({"correction": "sidak"}, ArgumentError, r"correction"),
         ({"alpha": 5}, ArgumentError, r"alpha must lie between 1e-09 and 0.5, for example 0\.05; got 5"),

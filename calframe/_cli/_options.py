@@ -12,7 +12,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 Decorator: TypeAlias = Callable[[Any], Any]
 
 
-def _pairs(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def pairs(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Read `NAME=COLUMN`, given once for each class."""
     named: dict[str, str] = {}
     for value in values:
@@ -118,7 +118,7 @@ CLASS = click.option(
     "classes",
     multiple=True,
     metavar="NAME=COLUMN",
-    callback=_pairs,
+    callback=pairs,
     help="One class of several: its value in the label, and the column of its probability. Repeat it for every class, "
     "in place of --score; of two classes the second is the positive one. Default: two classes, and --score.",
 )

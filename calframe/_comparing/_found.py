@@ -12,6 +12,7 @@ from calframe._binning import BinChoice
 from calframe._comparing._layouts import inflated
 from calframe._comparing._measures import FOR_CORRELATION, Ends, Linear, Measuring, intervals, linear, measurings
 from calframe._comparing._pairs import Pairs
+from calframe._comparing._vectors import as_sums, row_terms
 from calframe._registry import Metric, Options, Sample, Term
 from calframe._testing._delong import FEW_OF_CLASS, area_difference
 from calframe._testing._draws import SMALL
@@ -114,6 +115,8 @@ class Comparing:
     def all_of(self, asked: Sequence[Metric]) -> list[Found]:
         """Return what is found of each metric, in order."""
         terms = self._terms(asked)
+        if self.pairs.table.view == "vectors":
+            asked = [as_sums(metric) for metric in asked]
         found = {metric.name: self._sum(metric, terms) for metric in asked if metric.reads == "sums"}
         found |= {metric.name: self._area(metric) for metric in asked if metric.name == "auc"}
         rest = [metric for metric in asked if metric.name not in found]
@@ -123,6 +126,8 @@ class Comparing:
         return [_within_range(found[metric.name]) for metric in asked]
 
     def _terms(self, asked: Sequence[Metric]) -> dict[str, Floats]:
+        if self.pairs.table.view == "vectors":
+            return row_terms(self.pairs, asked, self.options)
         summed = [metric for metric in asked if metric.reads in {"sums", "bins"}]
         if not summed:
             return {}
@@ -303,7 +308,7 @@ class Comparing:
         for metric in some:
             target = TARGETS.get(metric.direction, 0.0)
             ends = intervals(metric, wide, correlation[metric.name], level=self.level, target=target)
-            unknown = self._few_of_class(metric)
+            unknown = self._few_of_class(metric) | self._in_blocks(metric)
             low, high = (np.where(unknown, np.nan, end) for end in (ends.low, ends.high))
             found[metric.name] = replace(ends, low=low, high=high)
         return found
@@ -312,19 +317,25 @@ class Comparing:
         """Return where a class has too few rows for an interval of a metric of scores in order."""
         units, positive = self.pairs.units, self.pairs.label == 1.0
         fewest = np.minimum(units.effective(positive), units.effective(~positive))
-        few: Bools = ~(fewest >= _FEWEST) & (metric.reads != "bins")
+        few: Bools = ~(fewest >= _FEWEST) & (metric.reads in {"tally", "ranks"})
         return few
+
+    def _in_blocks(self, metric: Metric) -> Bools:
+        """Return where the interval of a metric is from blocks of rows, and clusters cross them."""
+        crossed = self.pairs.units.sizes < np.bincount(self.pairs.units.segment)
+        return crossed & (metric.name == "skce")
 
     def _remarks(self, metric: Metric, undefined: Bools, without: Bools) -> tuple[tuple[str, Bools], ...]:
         said = [(f"{metric.name}: {metric.undefined}", undefined)] if metric.undefined else []
         no = f"no interval for {metric.name}"
         if metric.interval is None:
             return (*said, (f"{no}: none is known to be honest", ~undefined))
-        without, few = without & ~undefined, self._few_of_class(metric)
+        without, few, blocks = without & ~undefined, self._few_of_class(metric), self._in_blocks(metric)
         return (
             *said,
             (f"{no}: it needs {_FEWEST:g} rows of either class", without & few),
-            (f"{no}: it needs {metric.interval_needs}", without & ~few),
+            (f"{no}: it needs independent rows", without & blocks),
+            (f"{no}: it needs {metric.interval_needs}", without & ~few & ~blocks),
         )
 
     def _cluster_effect(self) -> Floats:

@@ -13,7 +13,7 @@ from calframe._comparing._pairs import Pairs
 from calframe._kernels._binned import starts_of
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
-from calframe._registry import Cells, Options, Sample, Tallied
+from calframe._registry import Cells, Options, Sample, Scored, Tallied
 from calframe._testing._gathered import Columns, gathered
 from calframe._testing._paired import Units
 from calframe._typing import Bools, Floats, Ints
@@ -200,6 +200,9 @@ def inflated(sample: Sample, effect: Floats) -> Sample:
         by = tally.spread(effect)
         wide = replace(tally, squared=tally.squared * by, squared_positive=tally.squared_positive * by)
         return Tallied(tally=wide, is_logit=sample.is_logit, options=sample.options)
+    if isinstance(sample, Scored):
+        vectors = sample.vectors
+        return replace(sample, vectors=replace(vectors, squared=vectors.squared * effect[vectors.segment]))
     assert isinstance(sample, Cells)  # noqa: S101  for the type checker: no other sample is made here
     by = np.repeat(effect, np.diff(np.append(sample.starts, len(sample.sums["w"]))))
     sums = {name: values * by if name.startswith("w2") else values for name, values in sample.sums.items()}

@@ -11,6 +11,7 @@ import numpy as np
 from calframe._binning import BinChoice
 from calframe._comparing._layouts import Laying, Layout
 from calframe._comparing._pairs import Pairs
+from calframe._comparing._vectors import VectorLayout
 from calframe._registry import Cells, Metric, Options, Sample
 from calframe._testing._paired import (
     Estimate,
@@ -37,13 +38,13 @@ class Measuring:
         The common rows.
     metrics : tuple of Metric
         The metrics.
-    layout : Layout
+    layout : Layout or VectorLayout
         What they read.
     """
 
     pairs: Pairs
     metrics: tuple[Metric, ...]
-    layout: Layout
+    layout: Layout | VectorLayout
 
     def values(self, sample: Sample) -> Values:
         """Return the metrics, one line a table."""
@@ -176,11 +177,12 @@ def measurings(
     """Give the metrics that are no means of rows, those that read the same sample together."""
     lay_out = Laying(pairs=pairs, terms=terms, choice=choice, options=options)
     fixed = choice.fixed is not None
-    kinds: dict[str, Callable[[], Layout]] = {
+    kinds: dict[str, Callable[[], Layout | VectorLayout]] = {
         "sums": lay_out.sums,
         "bins": lay_out.bins if fixed else lay_out.equal_mass,
         "tally": lambda: lay_out.tally(pairs.score),
         "ranks": lambda: lay_out.tally(pairs.logit, is_logit=pairs.table.has_logits),
+        "vectors": lambda: VectorLayout.of_pairs(pairs, choice, options),
     }
     for kind, made in kinds.items():
         some = tuple(metric for metric in metrics if metric.reads == kind)

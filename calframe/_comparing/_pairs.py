@@ -11,10 +11,12 @@ import numpy as np
 import polars as pl
 
 from calframe._cells import Groups, cells_plan, read_groups
+from calframe._classes import class_column
 from calframe._columns import Key, exact_column
+from calframe._comparing._models import Models
+from calframe._errors import ScoreError
 from calframe._reading import segment_codes
 from calframe._registry import Term
-from calframe._roles import Roles
 from calframe._rows import clean_rows
 from calframe._source import opened
 from calframe._table import Table, open_table
@@ -45,9 +47,7 @@ class Pairs:
     units : Units
         What is independent among the common rows.
     label : ndarray of float64
-        Their labels.
-    score, logit : tuple of ndarray
-        The probabilities of both models, and their logits where the columns hold such (else the same).
+        Their labels; of several classes the place of the one that happened.
     clean : polars.DataFrame
         The common rows under private names, those of the first model before those of the second.
     """
@@ -63,25 +63,21 @@ class Pairs:
     present: Ints
     units: Units
     label: Floats
-    score: tuple[Floats, Floats]
-    logit: tuple[Floats, Floats]
     clean: pl.DataFrame
 
     @classmethod
-    def of_table(cls, data: Any, roles: Roles, **how: Any) -> Self:
+    def of_table(cls, data: Any, models: Models, **how: Any) -> Self:
         """Read the common rows of a table; `how` is for `open_table`.
 
         Within a segment rows stand in an order that only their values decide, so that draws do not depend on that of
         the table.
         """
-        open_table(data, roles, **how)  # what is wrong with its columns is said of the table as it was given
-        data = _in_memory(data, roles)
-        tables = [open_table(data, replace(roles, scores=(score,), several=False), **how) for score in roles.scores]
+        for roles in models.stated:  # what is wrong with its columns is said of the table as it was given
+            open_table(data, roles, view=models.view, **how)
+        data = _in_memory(data, {name: role for roles in models.roles for name, role in roles.columns().items()})
+        tables = [open_table(data, roles, view=models.view, **how) for roles in models.roles]
         found = [table.collect(clean_rows(table)[0]) for table in tables]  # an unpivot would not keep the order of rows
-        groups = [
-            read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows.lazy())), ())
-            for table, rows in zip(tables, found, strict=True)
-        ]
+        groups = [_groups(table, rows, name) for table, rows, name in zip(tables, found, models.names, strict=True)]
         rows = pl.concat([each.to_polars() for each in found])
         table, segments = tables[0], len(groups[0])
         codes = segment_codes(rows[: len(rows) // 2], table, groups[0])
@@ -106,13 +102,40 @@ class Pairs:
                 segment,
                 weight,
                 cluster=None if table.cluster is None else _clusters(clean["_cf_cluster"][: len(used)]),
-                counts_rows=roles.weight_kind == "frequency",
+                counts_rows=table.roles.weight_kind == "frequency",
             ),
             label=clean["_cf_y"].to_numpy()[: len(used)],
-            score=_halves(clean, "_cf_p"),
-            logit=_halves(clean, "_cf_z" if table.has_logits else "_cf_p"),
             clean=clean,
         )
+
+    @property
+    def score(self) -> tuple[Floats, Floats]:
+        """The probabilities of both models."""
+        return _halves(self.clean, "_cf_p")
+
+    @property
+    def logit(self) -> tuple[Floats, Floats]:
+        """Their logits where the columns hold such, else the probabilities."""
+        return _halves(self.clean, "_cf_z" if self.table.has_logits else "_cf_p")
+
+    @property
+    def vectors(self) -> tuple[Floats, Floats]:
+        """The probabilities of all classes by both models, one line a class."""
+        if self.table.view == "vectors":
+            first, second = zip(*(_halves(self.clean, name) for name in _class_names(self.table)), strict=True)
+            return np.stack(first), np.stack(second)
+        one, other = self.score  # the positive class, then the other one: the first wins ties, so 0.5 says positive
+        return np.stack([one, 1.0 - one]), np.stack([other, 1.0 - other])
+
+    @property
+    def happened(self) -> Ints:
+        """The place of the class that happened among those of `vectors`."""
+        return (self.label if self.table.view == "vectors" else 1.0 - self.label).astype(np.int64)
+
+    @property
+    def surprise(self) -> tuple[Floats, Floats] | None:
+        """The log loss of each row of several classes by both models, where it was taken from logits."""
+        return _halves(self.clean, "_cf_loss") if "_cf_loss" in self.clean.columns else None
 
     @property
     def squared(self) -> Floats:
@@ -137,8 +160,6 @@ class Pairs:
             present=self.present[keep],
             units=self.units.only(keep),
             label=self.label[rows],
-            score=(self.score[0][rows], self.score[1][rows]),
-            logit=(self.logit[0][rows], self.logit[1][rows]),
             clean=self.clean.filter(np.tile(rows, 2)),
         )
 
@@ -149,25 +170,43 @@ class Pairs:
         return out
 
 
-def _in_memory(data: Any, roles: Roles) -> Any:
+def _groups(table: Table, rows: nw.DataFrame[Any], model: str) -> Groups:
+    """Return the segments of the rows of a model, or say what is wrong with its scores."""
+    try:
+        return read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows.lazy())), ())
+    except ScoreError as error:
+        if table.classes is None:  # then its column is named already
+            raise
+        msg = f"model {model!r}: {error}"
+        raise ScoreError(msg) from error
+
+
+def _in_memory(data: Any, columns: Mapping[str, str]) -> Any:
     """Return the columns used of a table, in memory: a lazy or remote one is fetched into polars."""
     frame = opened(data)
     if isinstance(frame, nw.DataFrame):
         return data
     if isinstance(data, pl.LazyFrame):
-        return data.select(map(exact_column, roles.columns())).collect()
-    return frame.select(*roles.columns()).collect("polars").to_native()
+        return data.select(map(exact_column, columns)).collect()
+    return frame.select(*columns).collect("polars").to_native()
 
 
 def _order(rows: pl.DataFrame, used: Ints, codes: Ints, table: Table) -> Ints:
     """Return the order of rows by segment, scores, label, weight and cluster."""
-    half, raw = len(rows) // 2, "_cf_z" if table.has_logits else "_cf_p"
-    values = [rows[raw].to_numpy()[used + half], rows[raw].to_numpy()[used], codes[used]]
+    half, raw = len(rows) // 2, ["_cf_z" if table.has_logits else "_cf_p"]
+    if table.view == "vectors":
+        raw = [name for name in rows.columns if name == "_cf_loss" or name in _class_names(table)]
+    scores = [rows[name].to_numpy() for name in reversed(raw)]
+    values = [*(score[used + half] for score in scores), *(score[used] for score in scores), codes[used]]
     values = [rows[name].to_numpy()[used] for name in ("_cf_w", "_cf_y") if name in rows.columns] + values
     if table.cluster is not None:
         values.insert(0, _ranks(rows["_cf_cluster"])[used])
     found: Ints = np.lexsort(values)
     return found
+
+
+def _class_names(table: Table) -> list[str]:
+    return [class_column(i) for i in range(len(table.roles.classes))]
 
 
 def _ranks(clusters: pl.Series) -> Ints:

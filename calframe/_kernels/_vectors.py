@@ -72,8 +72,8 @@ class Vectors:
 
     @property
     def weighted(self) -> bool:
-        """Whether some row counts otherwise than once."""
-        return bool(np.any(self.weight != 1.0))
+        """Whether some row counts otherwise than once, in sums or in variances."""
+        return bool(np.any(self.weight != 1.0) or np.any(self.squared != 1.0))
 
     def rows_by_class(self) -> Iterator[Ints]:
         """Give, class after class, the rows in which it happened."""
