@@ -64,8 +64,16 @@ def to_polars(table: Any) -> pl.DataFrame:
         column = frame.get_column(name)
         missing = column.is_null().to_list()
         values = [None if gone else value for value, gone in zip(column.to_list(), missing, strict=True)]
-        columns[name] = pl.Series(name, values, dtype=pl.Float64 if column.dtype.is_float() else None, strict=False)
+        columns[name] = pl.Series(name, values, dtype=_type(column.dtype, any_known=not all(missing)), strict=False)
     return pl.DataFrame(columns)
+
+
+def _type(dtype: Any, *, any_known: bool) -> Any:
+    """Return the polars type of a column; None where its values tell it."""
+    if dtype.is_float():
+        return pl.Float64
+    kinds = {nw.Boolean: pl.Boolean, nw.Int64: pl.Int64, nw.String: pl.String, nw.Date: pl.Date}
+    return None if any_known else kinds.get(type(dtype))
 
 
 def like(table: pl.DataFrame, native: Any) -> Any:
