@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calframe._binning import BinChoice
+from calframe._binning import BinChoice, Bins
 from calframe._errors import ArgumentError
 from calframe._kernels._equal_mass import automatic_count
 from calframe._kernels._ranked import quantile_bins
@@ -107,6 +107,13 @@ class Plan:
             **{name: getattr(self, name) for name in ("correction", "alpha")},
             **{name: getattr(self.options, name) for name in ("smoother", "floor", "clip")},
         }
+
+    @property
+    def edges(self) -> Bins | None:
+        """The edges that some test reads, outside which no score may lie."""
+        if "resampling" in self.methods and self.metric.reads in ("bins", "vectors"):
+            return self.choice.fixed
+        return self.groups.fixed if "hosmer_lemeshow" in self.methods else None
 
     @property
     def keep(self) -> bool:

@@ -309,3 +309,14 @@ def test_wrong_tables() -> None:
         one(class_table(50), score=CLASSES, method="gap")
     with pytest.raises(ArgumentError, match="the groups of several classes are those of quantiles"):
         one(class_table(50), score=CLASSES, method="hosmer_lemeshow", strategy="uniform")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"weight": "w"}, {"cluster": "c"}, {"method": "hosmer_lemeshow"}, {"statistic": "confidence_ece"}],
+    ids=["plain", "weights", "clusters", "groups", "vectors"],
+)
+def test_scores_outside_the_edges_are_an_error_that_counts_them(options: dict[str, Any]) -> None:
+    table = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.45, 0.9], "w": [1.0, 2.0, 1.0], "c": [1, 2, 3]})
+    with pytest.raises(ScoreError, match="2 rows outside the bin edges 0.4 to 0.5, from 0.1 to 0.9"):
+        calframe.test(table, label="y", score="p", bins=[0.4, 0.5], **options)

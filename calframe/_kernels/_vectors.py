@@ -35,6 +35,8 @@ class Vectors:
         Positive weights.
     squared : ndarray of float64
         What variances sum: the squared weights, or the weights where they are counts of rows.
+    cluster : ndarray of int64, optional
+        Rows of a segment with the same number may share their luck; a row with one below 0 is on its own.
     """
 
     starts: Ints
@@ -42,6 +44,7 @@ class Vectors:
     label: Ints
     weight: Floats
     squared: Floats
+    cluster: Ints | None = None
 
     def __len__(self) -> int:
         """Return the number of segments."""
@@ -103,6 +106,7 @@ class Vectors:
             label=self.label[cut],
             weight=self.weight[cut],
             squared=self.squared[cut],
+            cluster=None if self.cluster is None else self.cluster[cut],
         )
 
     def only(self, keep: Bools) -> Self:
@@ -116,6 +120,7 @@ class Vectors:
             label=self.label[rows],
             weight=self.weight[rows],
             squared=self.squared[rows],
+            cluster=None if self.cluster is None else self.cluster[rows],
         )
 
     def chunks(self, rows: int = CHUNK) -> Iterator[tuple[int, Self]]:
