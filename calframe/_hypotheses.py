@@ -21,7 +21,7 @@ from calframe._testing._draws import Drawing, Inequality, Side
 from calframe._testing._found import Correction, draws_needed
 from calframe._testing._groups import Df, quantile_groups
 from calframe._testing._kernel import KernelLaw
-from calframe._typing import TEST_METHODS, Ints, Json
+from calframe._typing import TEST_METHODS, Floats, Ints, Json
 
 OF_CLASSES = ("resampling", "hosmer_lemeshow", "kernel")
 ALWAYS_DRAWN = ("resampling", "corp")  # every draw of which is told to `progress`
@@ -152,6 +152,14 @@ class Plan:
         asked = automatic_count(total) if count is None else np.full(len(tally), count)
         return quantile_bins(tally.weight, tally.starts, asked)
 
+    @property
+    def vector_groups(self) -> tuple[int, Callable[[Floats], Ints] | None]:
+        """How many groups of whole vectors there are, and which is that of a score; None for those of quantiles."""
+        fixed = self.groups.fixed
+        if fixed is None:
+            return self.groups.quantiles or 10, None
+        return fixed.count, self.groups.finder(narrow=False)
+
     def groups_of(self, tally: Tally) -> Ints:
         """Return the group of each cell of a tally."""
         fixed = self.groups.fixed
@@ -169,6 +177,22 @@ def check_idle(methods: Sequence[str], **given: Any) -> None:
             raise ArgumentError(msg)
 
 
+def check_max(correction: Correction, methods: tuple[str, ...]) -> None:
+    """Raise if a correction by the largest statistic is asked of tests without draws."""
+    drawn = [one for one in methods if one not in ("resampling", "corp")]
+    if correction == "max" and drawn:
+        msg = f"correction='max' draws the largest statistic, which method={drawn[0]!r} has not; take 'holm'."
+        raise ArgumentError(msg)
+
+
+def groups_asked(bins: Any, strategy: Any, methods: tuple[str, ...]) -> BinChoice:
+    """Return the groups of Hosmer and Lemeshow; edges and equal width where they are asked for."""
+    if "hosmer_lemeshow" not in methods or bins is None:
+        return BinChoice.from_arguments(10, strategy=strategy or "quantile", closed="right")
+    edges = not isinstance(bins, int | np.integer | str)
+    return BinChoice.from_arguments(bins, strategy=strategy or ("uniform" if edges else "quantile"), closed="right")
+
+
 def check_plan(table: Table, plan: Plan) -> None:
     """Raise unless the methods are for such a table, and take its weights and clusters."""
     if table.view == "vectors":
@@ -176,7 +200,7 @@ def check_plan(table: Table, plan: Plan) -> None:
     if table.weighted:
         _check_weights(table, plan)
     if table.cluster is not None:
-        _check_clusters(table, plan)
+        _check_clusters(plan)
 
 
 def _check_classes(plan: Plan) -> None:
@@ -184,9 +208,6 @@ def _check_classes(plan: Plan) -> None:
     if wrong:
         listed = ", ".join(map(repr, OF_CLASSES))
         msg = f"method={wrong[0]!r} is for one score a row; of several classes take {listed}."
-        raise ArgumentError(msg)
-    if "hosmer_lemeshow" in plan.methods and plan.groups.fixed is not None:
-        msg = "the groups of several classes are those of quantiles; leave strategy= out, and give bins= a number."
         raise ArgumentError(msg)
 
 
@@ -203,15 +224,11 @@ def _check_weights(table: Table, plan: Plan) -> None:
         raise ArgumentError(msg)
 
 
-def _check_clusters(table: Table, plan: Plan) -> None:
-    by_rows = "resampling" in plan.methods and plan.metric.reads == "vectors"
-    if by_rows and table.view != "vectors":
-        msg = f"cluster= is not for statistic={plan.metric.name!r}, which is of whole rows; take another, like 'ece'."
-        raise ArgumentError(msg)
-    if table.view == "vectors" or "kernel" in plan.methods:
+def _check_clusters(plan: Plan) -> None:
+    if "kernel" in plan.methods and plan.kernel_law != "resampled":
         msg = (
-            "cluster= is for one score a row, and not for method='kernel'. Test each class by itself, with its column "
-            "as score= and positive= naming it, or take one row a cluster."
+            f"kernel_law={plan.kernel_law!r} is for independent rows; with cluster= labels are drawn, so leave "
+            "kernel_law= out."
         )
         raise ArgumentError(msg)
     if plan.keep:

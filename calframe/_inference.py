@@ -13,7 +13,7 @@ import polars as pl
 from calframe._binning import BinChoice
 from calframe._closing import warn_empty_categories
 from calframe._errors import ArgumentError
-from calframe._hypotheses import Plan, check_idle
+from calframe._hypotheses import Plan, check_idle, check_max, groups_asked
 from calframe._measures import chosen_metrics, known_metrics, metric_names, reserved_names
 from calframe._nearest import nearest
 from calframe._nulls import uses_label
@@ -154,7 +154,8 @@ def test(
     method : str or list of str, default "resampling"
         - ``"resampling"``: draws labels from the scores, any measure (`statistic`)
         - ``"spiegelhalter"``: is the Brier score what right scores give; two-sided
-        - ``"hosmer_lemeshow"``: counts in groups of like scores; of several classes that of Fagerland, Hosmer, Bofin
+        - ``"hosmer_lemeshow"``: counts in groups of like scores; of several classes that of Fagerland, Hosmer, Bofin,
+          in groups of ``1 - p`` of the first class
         - ``"ecce"``, ``"ks"``: range, and largest value, of the cumulative differences of label and score
         - ``"cox"``: likelihood ratios of intercept 0 and slope 1: jointly, intercept at slope 1, slope
         - ``"gap"``: is the rate the mean score; two-sided
@@ -222,15 +223,20 @@ def test(
     A law for many rows is not taken at its word. Where it is doubtful (one row moves the sum by more than a fifth of
     its standard deviation; the variance of Hosmer and Lemeshow's statistic exceeds that of its law by 12 %; fewer than
     40 rows of a class are expected), and the p-value below 0.1, labels are drawn, or the p-value is worked out exactly
-    ("gap"), and ``law`` says so. Where the draws say less than 0.005, too, ``pvalue`` stays what the law says, but
-    nothing is rejected that is not by the p-values of the draws, adjusted; the note says which are shown. With fewer
+    ("gap"), and ``law`` says so; so they are where Hosmer and Lemeshow's law says less than 0.005 and a group expects
+    fewer than 100 events. Where the draws say less than 0.005, too, but no less than the law, ``pvalue`` stays what the
+    law says, and nothing is rejected that is not by the p-values of the draws, adjusted; the note says which are shown.
+    How often labels are drawn depends on the number of segments, so these p-values may, too, within the error of draws.
+    With fewer
     than 25 rows such a p-value decides nothing, and ``reject`` is null; drawing (``"resampling"``, ``"corp"``,
     ``"kernel"``) and exact p-values (of "gap", where rows count once) hold their level for any number.
 
     Clusters: two rows of one share the luck of their labels with a chance that is estimated from the residuals of all
     such pairs of the segment, 1 for copies of a row and 0 on average for independent rows. Labels are drawn so, row by
     row; Brier score, log loss and gap keep their normal law, with that variance, where no cluster moves the sum by more
-    than a fifth of its standard deviation. So 20 copies of each row give the p-value of one.
+    than a fifth of its standard deviation. So 20 copies of each row give the p-value of one. Of several classes, and of
+    whole vectors, all p-values are drawn so (of each row up to 32 others of its cluster are looked at); by the kernel
+    test of up to 2,000 rows.
 
     Kernel: of up to 2,000 rows all pairs count, ``"resampled"`` by drawing labels, ``"asymptotic"`` by a bootstrap of
     the limit law; of more, and with ``"block"``, the normal law of pairs in a fixed random order;
@@ -283,14 +289,14 @@ def test(
     check_floor(floor)
     check_clip(clip)
     check_smoother(smoother)
-    _check_max(correction, methods)
+    check_max(correction, methods)
     check_idle(methods, statistic=statistic, alternative=alternative, df=df, kernel_law=kernel_law)
     plan = Plan(
         methods=methods,
         metric=metric,
         options=Options(smoother=smoother, floor=floor, clip=clip),
         choice=BinChoice.from_arguments(15 if bins is None else bins, strategy=strategy or "uniform", closed=closed),
-        groups=_groups(bins, strategy, methods),
+        groups=groups_asked(bins, strategy, methods),
         df=df,
         kernel_law=kernel_law,
         side=alternative,
@@ -301,9 +307,7 @@ def test(
         alpha=float(alpha),
         progress=progress,
     )
-    table = open_table(
-        data, roles, reserved=reserved_names() | _RESERVED, bins=plan.edges, view=view_of(roles, None)
-    )
+    table = open_table(data, roles, reserved=reserved_names() | _RESERVED, bins=plan.edges, view=view_of(roles, None))
     groups, found = found_by(table, plan, engine=engine)
     warn_empty_categories(table, groups)
     judgements, notes = judged(found, plan)
@@ -383,18 +387,3 @@ def _check_options(
         msg = f"progress must be a function that takes a share, such as print; got {progress!r}."
         raise ArgumentError(msg)
     check_alpha(alpha)
-
-
-def _check_max(correction: Correction, methods: tuple[str, ...]) -> None:
-    drawn = [one for one in methods if one not in ("resampling", "corp")]
-    if correction == "max" and drawn:
-        msg = f"correction='max' draws the largest statistic, which method={drawn[0]!r} has not; take 'holm'."
-        raise ArgumentError(msg)
-
-
-def _groups(bins: Any, strategy: Any, methods: tuple[str, ...]) -> BinChoice:
-    """Return the groups of Hosmer and Lemeshow; edges and equal width where they are asked for."""
-    if "hosmer_lemeshow" not in methods or bins is None:
-        return BinChoice.from_arguments(10, strategy=strategy or "quantile", closed="right")
-    edges = not isinstance(bins, int | np.integer | str)
-    return BinChoice.from_arguments(bins, strategy=strategy or ("uniform" if edges else "quantile"), closed="right")

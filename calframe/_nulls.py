@@ -20,7 +20,8 @@ from calframe._terms import TERMS
 from calframe._testing._clusters import Clustered, clustered, clustered_sum
 from calframe._testing._draws import MOST, Drawing, Drawn, Side, Statistic, drawn_statistics, lots, positives, staged
 from calframe._testing._found import FEW_ROWS, Found
-from calframe._testing._multinomial import drawn_classes, in_order
+from calframe._testing._luck import Luck
+from calframe._testing._multinomial import in_order
 from calframe._testing._sums import Factor, brier_factor, gap_factor, log_loss_factor, of_sum, sum_ratio
 from calframe._typing import Bools, Floats, Ints
 
@@ -185,9 +186,9 @@ class Null:
     def _class_draws(self, sample: Scored, drawing: Drawing) -> Drawn:
         """Give the measure of vectors whose classes are drawn from them, draw by draw."""
         vectors = sample.vectors
-        ends = np.cumsum(vectors.scores, axis=1)
+        luck = Luck.of(vectors)
         for _ in range(drawing.n_resamples):
-            drawn = replace(vectors, label=drawn_classes(ends, drawing.rng))
+            drawn = replace(vectors, label=luck.classes(drawing.rng))
             yield slice(0, len(vectors)), self.metric.value(replace(sample, vectors=drawn))[None, :]
             if drawing.done is not None:
                 drawing.done(1.0 / drawing.n_resamples)

@@ -104,7 +104,8 @@ def read_matrix(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> Matrix
     names = [class_column(i) for i in range(len(table.roles.classes))] if several else ["_cf_p"]
     true = [posterior_column(i) for i in range(len(table.roles.posterior))] if several else []
     loss = ["_cf_loss"] if several and table.roles.link == "logit" else []
-    used = _used(table, rows, [*table.group_columns, *names, *true, *loss, "_cf_y"])
+    inner = ["_cf_cluster"] if table.cluster is not None else []
+    used = _used(table, rows, [*table.group_columns, *names, *true, *loss, *inner, "_cf_y"])
     codes = segment_codes(used, table, groups)
     order = by_segment(codes, len(groups))
     in_order = len(groups) == 1 or bool(np.all(order[1:] > order[:-1]))
@@ -125,6 +126,7 @@ def read_matrix(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> Matrix
         label=label.astype(np.int64),
         weight=weight,
         squared=_squared(table, weight),
+        cluster=_clusters(used[inner[0]])[... if in_order else order] if inner else None,
     )
     surprise = taken(loss)[:, 0] if loss else None
     return Matrix(vectors=vectors, segments=present, posterior=posterior, surprise=surprise)
@@ -143,10 +145,7 @@ def read_clusters(
     if only is not None:
         used, codes = used.filter(pl.Series(only[codes])), codes[only[codes]]
     present, segment = np.unique(codes, return_inverse=True)
-    cluster = -1 - np.arange(len(used))
-    for name in names:
-        known = used[name].rank("dense").cast(pl.Int64)
-        cluster = np.where(known.is_null().to_numpy(), cluster, known.fill_null(0).to_numpy())
+    cluster = _clusters(used[names[0]]) if names else -1 - np.arange(len(used))
     return present, Clustered.of(
         np.asarray(segment, dtype=np.int64),
         cluster,
@@ -155,6 +154,12 @@ def read_clusters(
         used["_cf_w"].to_numpy() if table.weighted else np.ones(len(used)),
         counts=table.roles.weight_kind == "frequency" and table.weighted,
     )
+
+
+def _clusters(values: pl.Series) -> Ints:
+    """Return the number of each row's cluster; below 0, and of its own, where there is none."""
+    known, alone = values.rank("dense").cast(pl.Int64), -1 - np.arange(len(values))
+    return np.where(known.is_null().to_numpy(), alone, known.fill_null(0).to_numpy())
 
 
 def by_width(table: Table, rows: nw.LazyFrame[Any]) -> Iterator[tuple[bool, nw.LazyFrame[Any]]]:

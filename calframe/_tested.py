@@ -27,7 +27,7 @@ from calframe._testing._clusters import Clustered, clustered, clustered_sum
 from calframe._testing._draws import Drawing, equal_weights, unweighted
 from calframe._testing._found import Found
 from calframe._testing._groups import Groups as TestGroups
-from calframe._testing._groups import hosmer_lemeshow
+from calframe._testing._groups import hosmer_lemeshow, rough_law
 from calframe._testing._kernel import kernel
 from calframe._testing._largest import adjusted_by_largest
 from calframe._testing._multinomial import multinomial_hosmer_lemeshow
@@ -52,45 +52,52 @@ def found_by(table: Table, plan: Plan, *, engine: Any) -> tuple[Groups, Results]
     """Run tests on every segment of a table."""
     check_plan(table, plan)
     rows = read_rows(table, engine=engine)
-    return _clustered(table, rows, plan) if table.cluster is not None else _independent(table, rows, plan)
+    if table.cluster is None:
+        return _independent(table, rows, plan, plan.methods)
+    whole = tuple(method for method in plan.methods if _reads(method, plan, table) == "vectors")
+    rest = tuple(method for method in plan.methods if method not in whole)
+    parts = [_independent(table, rows, plan, whole)] if whole else []  # whole vectors carry their clusters along
+    parts += [_clustered(table, rows, plan, rest)] if rest else []
+    found = {key: one for _, part in parts for key, one in part.items()}
+    return parts[0][0], dict(sorted(found.items(), key=lambda item: plan.methods.index(item[0][0])))
 
 
-def _clustered(table: Table, rows: nw.LazyFrame[Any], plan: Plan) -> tuple[Groups, Results]:
+def _clustered(table: Table, rows: nw.LazyFrame[Any], plan: Plan, methods: tuple[str, ...]) -> tuple[Groups, Results]:
     groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
     gathered = _Gathered(segments=len(groups))
-    drawings = {method: plan.drawing(method, segments=len(groups)) for method in plan.methods}
+    drawings = {method: plan.drawing(method, segments=len(groups)) for method in methods}
     for narrow, some in by_width(table, rows):
         segments, clusters = read_clusters(table, some, groups)
         here = plan.of_width(narrow=narrow)
-        for method in plan.methods if len(segments) else ():
+        for method in methods if len(segments) else ():
             drawing = drawings[method].part(_share(groups, segments))
             gathered.put(method, segments, _of_clusters(method, clusters, here, drawing))
-    return groups, gathered.results(plan.methods)
+    return groups, gathered.results(methods)
 
 
-def _independent(table: Table, rows: nw.LazyFrame[Any], plan: Plan) -> tuple[Groups, Results]:
-    reads = {method: _reads(method, plan, table) for method in plan.methods}
+def _independent(table: Table, rows: nw.LazyFrame[Any], plan: Plan, asked: tuple[str, ...]) -> tuple[Groups, Results]:
+    reads = {method: _reads(method, plan, table) for method in asked}
     fixed = plan.choice.fixed if "bins" in reads.values() else None
     drawn = table.weighted and reads.get("resampling") in ("bins", "scores")
     terms = BIN_TERMS if fixed is not None else ("w2",) if drawn else ()
     groups = read_groups(table, table.collect(cells_plan(table, terms, bins=fixed, rows=rows)), terms)
     gathered = _Gathered(segments=len(groups))
-    drawings = {method: plan.drawing(method, segments=len(groups)) for method in plan.methods}
+    drawings = {method: plan.drawing(method, segments=len(groups)) for method in asked}
     uneven = _uneven(table, groups) if drawn else np.zeros(len(groups), dtype=np.bool_)
     if uneven.any():
         _of_rows(gathered, table, rows, groups, plan, drawings["resampling"], only=uneven)
     if fixed is not None:
         _of_bins(gathered, groups, plan, drawings["resampling"], counts=_is_counted(table), but=uneven)
     for is_logit in (False, True):
-        methods = [method for method in plan.methods if reads[method] == ("logits" if is_logit else "scores")]
+        methods = [method for method in asked if reads[method] == ("logits" if is_logit else "scores")]
         if methods:
             _of_scores(gathered, table, rows, groups, plan, drawings, methods, is_logit=is_logit, but=uneven)
-    methods = [method for method in plan.methods if reads[method] == "vectors"]
+    methods = [method for method in asked if reads[method] == "vectors"]
     for segments, sample in _samples(table, rows, groups, plan) if methods else ():
         for method in methods:
             drawing = drawings[method].part(_share(groups, segments))
             gathered.put(method, segments, _of_vectors(method, sample, plan, drawing))
-    return groups, gathered.results(plan.methods)
+    return groups, gathered.results(asked)
 
 
 def _of_scores(
@@ -261,6 +268,7 @@ def _each(vectors: Vectors) -> Vectors:
         label=vectors.label[row],
         weight=one,
         squared=one,
+        cluster=None if vectors.cluster is None else vectors.cluster[row],
     )
 
 
@@ -317,8 +325,9 @@ def _of_vectors(method: str, sample: Scored, plan: Plan, drawing: Drawing) -> di
     if method == "kernel":
         return {CALIBRATED: kernel(sample.vectors, law=plan.kernel_law, drawing=drawing)}
     if method == "hosmer_lemeshow":
-        count = plan.groups.quantiles or 10
-        return {CALIBRATED: multinomial_hosmer_lemeshow(sample.vectors, count=count, df=plan.df, drawing=drawing)}
+        count, bin_of = plan.vector_groups
+        found = multinomial_hosmer_lemeshow(sample.vectors, count=count, df=plan.df, drawing=drawing, bin_of=bin_of)
+        return {CALIBRATED: found}
     return {CALIBRATED: plan.null(method, drawing).of_vectors(sample)}
 
 
@@ -333,6 +342,8 @@ def judged(found: Results, plan: Plan) -> tuple[Judged, tuple[str, ...]]:
             values, noted = one.adjusted(plan.correction, plan.alpha)
         said = noted.beyond_reach(plan.correction, plan.alpha, draws=plan.n_resamples)
         notes |= {} if said is None else {said[1]: None}
+        rough = rough_law(noted)
+        notes |= {} if rough is None else {rough: None}
         out[method, hypothesis] = values, noted if said is None else noted.undecided(*said)
     return out, tuple(notes)
 

@@ -140,16 +140,13 @@ def test_few_clusters_decide_nothing_by_a_law_for_many() -> None:
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"method": "kernel"}, "cluster= is for one score a row, and not for method='kernel'"),
-        ({"statistic": "confidence_ece"}, "cluster= is not for statistic='confidence_ece'"),
+        ({"method": "kernel", "kernel_law": "block"}, "kernel_law='block' is for independent rows"),
         ({"correction": "max"}, "correction='max' draws segments as independent"),
     ],
 )
 def test_what_takes_no_clusters(arguments: dict[str, Any], match: str) -> None:
     with pytest.raises(ArgumentError, match=match):
         one(numbered(drawn(50)), cluster="c", **arguments)
-    with pytest.raises(ArgumentError, match="cluster= is for one score a row"):
-        one(numbered(class_table(50)), cluster="c", score=CLASSES)
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------

@@ -307,8 +307,6 @@ def test_wrong_tables() -> None:
         ArgumentError, match="method='gap' is for one score a row; of several classes take 'resampling'"
     ):
         one(class_table(50), score=CLASSES, method="gap")
-    with pytest.raises(ArgumentError, match="the groups of several classes are those of quantiles"):
-        one(class_table(50), score=CLASSES, method="hosmer_lemeshow", strategy="uniform")
 
 
 @pytest.mark.parametrize(
@@ -318,5 +316,5 @@ def test_wrong_tables() -> None:
 )
 def test_scores_outside_the_edges_are_an_error_that_counts_them(options: dict[str, Any]) -> None:
     table = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.45, 0.9], "w": [1.0, 2.0, 1.0], "c": [1, 2, 3]})
-    with pytest.raises(ScoreError, match="2 rows outside the bin edges 0.4 to 0.5, from 0.1 to 0.9"):
+    with pytest.raises(ScoreError, match=r"2 rows outside the bin edges 0\.4 to 0\.5, from 0\.1 to 0\.9"):
         calframe.test(table, label="y", score="p", bins=[0.4, 0.5], **options)

@@ -172,6 +172,22 @@ def hosmer_lemeshow(tally: Tally, grouping: Grouping, *, df: Df, asked: int | No
     return found.settled(some, redraw_groups, floor=floor, below=FAR, above=drawing.beyond_doubt)
 
 
+def rough_law(found: Found) -> str | None:
+    """Say in how many segments a p-value is that of a law for more rows than there are; None where it is in none.
+
+    Examples
+    --------
+    >>> found = Found.of_law(np.array([3.0]), np.array([0.2]), "chi2").noted(np.array([True]), SMALL_COUNTS)
+    >>> rough_law(found)
+    'hosmer_lemeshow: small expected counts in 1 of 1 tests, whose chi-square law is rough'
+    """
+    small = np.array([SMALL_COUNTS in str(note) for note in found.note], dtype=np.bool_) & (found.law == "chi2")
+    if not small.any():
+        return None
+    many = int((~np.isnan(found.pvalue)).sum())
+    return f"hosmer_lemeshow: small expected counts in {small.sum():,} of {many:,} tests, whose chi-square law is rough"
+
+
 def quantile_groups(tally: Tally, count: int) -> Ints:
     """Return the group of each cell between the unique type-7 quantiles of the rows of its segment, right-closed.
 

@@ -13,13 +13,15 @@ from calframe._kernels._skce import ALL_PAIRS, skce_with_error
 from calframe._kernels._vectors import Vectors
 from calframe._testing._draws import Drawing, Drawn, lots, staged
 from calframe._testing._found import Found
-from calframe._testing._multinomial import drawn_classes, in_order
+from calframe._testing._luck import Luck
+from calframe._testing._multinomial import in_order
 from calframe._typing import Floats, Ints
 
 KernelLaw: TypeAlias = Literal["resampled", "asymptotic", "block", "distribution_free"]
 
 _BOUND = 2.0  # of |h|: the kernel is at most 1, and so is half the distance of two residuals
 _TOO_MANY = f"more than {ALL_PAIRS:,} rows: pairs within blocks"
+_NO_LAW = f"more than {ALL_PAIRS:,} rows in clusters: no law of pairs within blocks"
 _RULED_OUT = "a class happened that its score rules out, which is impossible if scores are right"
 _LOT = 2**22  # numbers drawn at once
 
@@ -51,9 +53,11 @@ def kernel(vectors: Vectors, *, law: KernelLaw, drawing: Drawing) -> Found:
         half = vectors.sizes // 2
         bound = np.exp(-half * (np.maximum(value, 0.0) / _BOUND) ** 2 / 2.0)
         return Found.of_law(value, np.where(np.isnan(value), np.nan, bound), "bound")
-    large = vectors.sizes > ALL_PAIRS
+    large, said = vectors.sizes > ALL_PAIRS, _TOO_MANY
+    if vectors.cluster is not None:
+        error, said = np.where(large, np.nan, error), _NO_LAW
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = Found.of_law(value, special.ndtr(-value / error), "normal").noted(large & (law != "block"), _TOO_MANY)
+        found = Found.of_law(value, special.ndtr(-value / error), "normal").noted(large & (law != "block"), said)
     for segment in np.flatnonzero(~large & ~np.isnan(value)):
         part = vectors.part(int(segment), int(segment) + 1)
         _put(found, int(segment), part, float(value[segment]), law=law, drawing=drawing)
@@ -85,9 +89,9 @@ def _put(found: Found, segment: int, part: Vectors, value: float, *, law: Kernel
 
 def _drawn(part: Vectors, similar: Floats, drawing: Drawing) -> Drawn:
     """Give the mean over pairs under classes drawn from the scores."""
-    ends = np.cumsum(part.scores, axis=1)
+    luck = Luck.of(part)
     for lot in lots(part.scores.size, drawing.n_resamples, most=_LOT):
-        drawn = np.stack([_residuals(part, drawn_classes(ends, drawing.rng)) for _ in range(lot)], axis=1)
+        drawn = np.stack([_residuals(part, luck.classes(drawing.rng)) for _ in range(lot)], axis=1)
         yield slice(None), _mean_of_pairs(similar, drawn)[:, None]
 
 

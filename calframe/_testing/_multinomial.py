@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,18 +12,22 @@ from calframe._kernels._vectors import Vectors
 from calframe._testing._draws import Drawing, Drawn, staged
 from calframe._testing._found import FAR, Found
 from calframe._testing._groups import ENOUGH, ONE_GROUP, SMALL_COUNTS, Df
+from calframe._testing._luck import Luck
 from calframe._typing import Bools, Floats, Ints
 
 _DIGITS = 12  # to which scores are rounded, so that sums of parts tie where they should
 _SMALL, _LEAST, _SHARE = 5.0, 1.0, 0.2  # Cochran: no expected count below 1, a fifth of them below 5
 
 
-def multinomial_hosmer_lemeshow(vectors: Vectors, *, count: int, df: Df, drawing: Drawing) -> Found:
+def multinomial_hosmer_lemeshow(
+    vectors: Vectors, *, count: int, df: Df, drawing: Drawing, bin_of: Callable[[Floats], Ints] | None = None
+) -> Found:
     """Test that the counts of every class in groups of like scores are what the scores expect.
 
     Rows are grouped by ``1 - p`` of the first class, rounded to 12 digits, between its unique type-7 quantiles,
-    right-closed. ``C = sum (O - E)^2 / E`` over groups and classes, 0 where both are 0. Degrees of freedom are
-    ``(groups - 2)(classes - 1)`` for the rows of the fit itself ("internal"), else ``groups (classes - 1)``.
+    right-closed, or by given bins. ``C = sum (O - E)^2 / E`` over groups and classes, 0 where both are 0. Degrees of
+    freedom are ``(groups - 2)(classes - 1)`` for the rows of the fit itself ("internal"), else
+    ``groups (classes - 1)``.
 
     Parameters
     ----------
@@ -33,7 +38,10 @@ def multinomial_hosmer_lemeshow(vectors: Vectors, *, count: int, df: Df, drawing
     df : {"external", "internal"}
         Degrees of freedom.
     drawing : Drawing
-        How labels are drawn where expected counts are small; with "internal" they are not.
+        How labels are drawn where expected counts are small; with "internal" they are not. Of rows in clusters they
+        always are: no law is known.
+    bin_of : callable, optional
+        From ``1 - p`` to the group of each row; by default groups are those of quantiles.
 
     References
     ----------
@@ -41,7 +49,7 @@ def multinomial_hosmer_lemeshow(vectors: Vectors, *, count: int, df: Df, drawing
     models. Statistics in Medicine 27, 4238-4253. https://doi.org/10.1002/sim.3202
     """
     vectors = in_order(vectors)
-    group = _groups(vectors, count)
+    group = _groups(vectors, count, bin_of)
     counts = vectors.total(_first_of(vectors, group)).astype(np.int64)
     seen, least, low = _compared(vectors, group, vectors.label)
     several = vectors.classes - 1
@@ -53,20 +61,24 @@ def multinomial_hosmer_lemeshow(vectors: Vectors, *, count: int, df: Df, drawing
     for fewer in np.unique(counts[counts < count]):
         found = found.noted(counts == fewer, f"{fewer} group{'s' if fewer > 1 else ''} instead of {count}")
     found = found.of_many(vectors.total(vectors.weight))
-    if df == "internal":
-        return found
 
     def redraw(where: Bools) -> tuple[Floats, Floats]:
         asked = vectors.only(where)
 
         def draws(some: Bools, how: Drawing) -> Drawn:
             part = asked.only(some)
-            own, ends = _groups(part, count), np.cumsum(part.scores, axis=1)
+            own, luck = _groups(part, count, bin_of), Luck.of(part)
             for _ in range(how.n_resamples):
-                yield slice(None), _compared(part, own, drawn_classes(ends, how.rng))[0][None, :]
+                yield slice(None), _compared(part, own, luck.classes(how.rng))[0][None, :]
 
         return staged(seen[where], draws, side="greater", drawing=drawing)
 
+    if vectors.cluster is not None:
+        pvalue, error = redraw(np.ones(len(vectors), dtype=np.bool_))
+        found = Found.of_draws(seen, pvalue, error, floor=drawing.least("greater"))
+        return replace(found, groups=counts.astype(np.float64))
+    if df == "internal":
+        return found
     floor, some = drawing.least("greater"), ~small & (least < ENOUGH)  # of which only the far tail is doubtful
     found = found.settled(small, redraw, floor=floor)
     return found.settled(some, redraw, floor=floor, below=FAR, above=drawing.beyond_doubt)
@@ -79,17 +91,11 @@ def in_order(vectors: Vectors) -> Vectors:
         vectors,
         scores=np.asfortranarray(vectors.scores[order]),
         **{name: getattr(vectors, name)[order] for name in ("label", "weight", "squared")},
+        cluster=None if vectors.cluster is None else vectors.cluster[order],
     )
 
 
-def drawn_classes(ends: Floats, rng: np.random.Generator) -> Ints:
-    """Return classes drawn from the scores of each row, given their running sums."""
-    point = rng.random(len(ends)) * ends[:, -1]
-    drawn: Ints = np.minimum((ends <= point[:, None]).sum(axis=1), ends.shape[1] - 1).astype(np.int64)
-    return drawn
-
-
-def _groups(vectors: Vectors, count: int) -> Ints:
+def _groups(vectors: Vectors, count: int, bin_of: Callable[[Floats], Ints] | None) -> Ints:
     """Return the group of each row, counted from 0 within its segment; groups without rows have no number."""
     score = np.round(1.0 - vectors.scores[:, 0], _DIGITS)
     out = np.zeros(len(score), dtype=np.int64)
@@ -98,10 +104,15 @@ def _groups(vectors: Vectors, count: int) -> Ints:
         rows = score[here]
         if np.any(vectors.weight[here] != 1.0):  # counts of rows
             rows = np.repeat(rows, vectors.weight[here].astype(np.int64))
-        edges = np.unique(np.quantile(rows, np.linspace(0.0, 1.0, count + 1)))
-        place = np.maximum(np.searchsorted(edges, score[here], side="left") - 1, 0)
+        place = _between_quantiles(score[here], rows, count) if bin_of is None else bin_of(score[here])
         out[here] = np.unique(place, return_inverse=True)[1]
     return out
+
+
+def _between_quantiles(score: Floats, rows: Floats, count: int) -> Ints:
+    """Return between which unique quantiles of some rows scores lie, counted from 0."""
+    edges = np.unique(np.quantile(rows, np.linspace(0.0, 1.0, count + 1)))
+    return np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
 
 
 def _first_of(vectors: Vectors, group: Ints) -> Floats:
