@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calframe._auditing._gaps import Rules, Sums, judged, judged_columns
+from calframe._auditing._gaps import Rules, SegmentSums, judged, judged_columns
 from calframe._auditing._tables import Audited, AuditOptions, audited
 from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
@@ -158,7 +158,7 @@ def audited_segments(
 
 def judged_whole(overall: Part, *, tolerance: float, alpha: float, frequency: bool) -> pl.DataFrame:
     """Judge all rows as one segment, alone."""
-    sums = Sums.of_cells(overall.n, overall.cells.total, frequency=frequency)
+    sums = SegmentSums.of_cells(overall.n, overall.cells.total, frequency=frequency)
     found = judged(sums, Rules(tolerance=tolerance, alpha=alpha, correction="holm", min_rows=MIN_ROWS))
     return pl.DataFrame(
         {

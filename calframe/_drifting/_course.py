@@ -7,17 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from calframe._drifting._days import Days, judge_sums, rates
+from calframe._drifting._days import Days, judge_sums
 from calframe._drifting._spans import empty_periods
-from calframe._kernels._binned import ratio
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._periods import Every, Periods
-from calframe._testing._rates import change_pvalue
+from calframe._testing._rates import ScoreSums, change_pvalue
+from calframe._testing._summed import Sums, reaches
 from calframe._typing import Bools, Floats, Ints
 from calframe._verdicts import CLEAR, MIN_ROWS, Judged
 from calframe._words._numbers import plural, points
-
-_ROUNDING = 1e-6  # a hundred rows must not become fewer by arithmetic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +98,7 @@ def courses(days: Days, *, tolerance: float, alpha: float, correction: Correctio
     for number, model in enumerate(days.models):
         mine = days.model == number
         index = np.where(mine, days.periods.index, -1)
-        sums = days.totals(index, len(days.periods.starts))
+        sums = days.sums.added(index, len(days.periods.starts))
         judged = judge_sums(sums, tolerance=tolerance, alpha=alpha, correction=correction)
         found.append(
             Course(
@@ -108,7 +106,7 @@ def courses(days: Days, *, tolerance: float, alpha: float, correction: Correctio
                 every=days.periods.every,
                 zone=days.zone,
                 table=_table(days.periods, sums, judged),
-                undated=round(days.sums["n"][mine & (index < 0)].sum()),
+                undated=round(days.sums.n[mine & (index < 0)].sum()),
                 since=_since(days, index, judged, model, tolerance=tolerance, alpha=alpha, correction=correction),
                 n_empty=empty,
             )
@@ -116,14 +114,14 @@ def courses(days: Days, *, tolerance: float, alpha: float, correction: Correctio
     return found
 
 
-def _table(periods: Periods, sums: dict[str, Floats], judged: Judged) -> pl.DataFrame:
+def _table(periods: Periods, sums: Sums, judged: Judged) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
             "period": pl.Series(periods.starts, dtype=pl.Date),
             "label": pl.Series(periods.labels, dtype=pl.String),
-            "n": np.rint(sums["n"]).astype(np.int64),
-            "rate": ratio(sums["wy"], sums["w"]),
-            "mean_score": ratio(sums["wp"], sums["w"]),
+            "n": np.rint(sums.n).astype(np.int64),
+            "rate": sums.rate,
+            "mean_score": sums.mean_score,
             "gap": judged.gap,
             "gap_low": judged.low,
             "gap_high": judged.high,
@@ -157,7 +155,7 @@ def _since(
     if first is None:
         return None
     part = np.where(index < 0, -1, (index >= first).astype(np.int64))
-    sums, level = days.totals(part, 2), alpha / judged.comparisons
+    sums, level = days.sums.added(part, 2), alpha / judged.comparisons
     sides = judge_sums(sums, tolerance=tolerance, alpha=level)
     if sides.verdict[1] not in CLEAR or not _changed(sides, sums, tolerance=tolerance, alpha=level):
         return None
@@ -190,7 +188,7 @@ def _run_to_the_end(periods: Periods, judged: Judged) -> int | None:
     return int(known[place]) if place > 0 else None
 
 
-def _changed(sides: Judged, sums: dict[str, Floats], *, tolerance: float, alpha: float) -> bool:
+def _changed(sides: Judged, sums: ScoreSums, *, tolerance: float, alpha: float) -> bool:
     """Tell whether the gap moved away from zero: a gap that was always there did not begin with the run.
 
     The change must be real (the test of `drift` that two gaps are the same), and either the gap before was no clear one
@@ -199,8 +197,7 @@ def _changed(sides: Judged, sums: dict[str, Floats], *, tolerance: float, alpha:
     if not sides.judged.all():
         return False
     change = float(sides.gap[1] - sides.gap[0])
-    both = rates(sums)
-    real = bool(change_pvalue(both.at(np.array([1])), both.at(np.array([0])))[0][0] <= alpha)
+    real = bool(change_pvalue(sums.at(np.array([1])), sums.at(np.array([0])))[0][0] <= alpha)
     away = change * float(sides.gap[1]) > 0
     return real and away and (sides.verdict[0] not in CLEAR or abs(change) > tolerance)
 
@@ -215,8 +212,8 @@ def _moved(days: Days, part: Ints, *, splits: int, up: bool, alpha: float, corre
         return 0, 0
     segment = days.series // len(days.models)
     count = int(segment.max()) + 1
-    both = rates(days.totals(np.where(part < 0, -1, 2 * segment + part), 2 * count))
-    known = np.flatnonzero((both.rows.reshape(count, 2) >= MIN_ROWS - _ROUNDING).all(axis=1))
+    both = days.sums.added(np.where(part < 0, -1, 2 * segment + part), 2 * count)
+    known = np.flatnonzero(reaches(both.rows, MIN_ROWS).reshape(count, 2).all(axis=1))
     before, after = (both.at(2 * known + side) for side in (0, 1))
     pvalue = adjusted(np.minimum(splits * change_pvalue(after, before)[0], 1.0), correction)
     moved = (pvalue <= alpha) & ((after.gap > before.gap) == up)

@@ -16,7 +16,7 @@ from calframe._kernels._corrections import Correction, adjusted
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._testing._gathering import gathered
-from calframe._testing._rates import Sums
+from calframe._testing._rates import ScoreSums
 from calframe._testing._tails import binomial_pvalue
 from calframe._typing import Bools, Floats, Ints
 from calframe._verdicts import Judged
@@ -119,13 +119,17 @@ class Lines:
 
 def judged_lines(lines: Lines, options: Options) -> Judged:
     """Judge the gaps of the lines, those of each model together."""
-    sums = lines.reading.days.totals(lines.of_group, len(lines))
+    sums = lines.reading.days.sums.added(lines.of_group, len(lines))
     parts = []
     for model in range(len(lines.reading.days.models)):
         mine = lines.model == model
-        its = {name: values[mine] for name, values in sums.items()}
         parts.append(
-            (mine, judge_sums(its, tolerance=options.tolerance, alpha=options.alpha, correction=options.correction))
+            (
+                mine,
+                judge_sums(
+                    sums.at(mine), tolerance=options.tolerance, alpha=options.alpha, correction=options.correction
+                ),
+            )
         )
     return joined(parts, len(lines))
 
@@ -192,7 +196,7 @@ def zero_pvalue(lines: Lines) -> Floats:
 
     It is the test behind the verdicts. NaN where weights differ and are worth hardly a row.
     """
-    sums = Sums.of_tally(lines.tally)
+    sums = ScoreSums.of_tally(lines.tally)
     pvalue = binomial_pvalue(sums.rate, sums.mean_score, sums.rows)
     return lines.spread(np.where(sums.outweighed, np.nan, pvalue))
 
