@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calframe._auditing._gaps import Rules, SegmentSums, judged, judged_columns
+from calframe._auditing._gaps import SegmentSums, judged, judged_columns
 from calframe._auditing._tables import Audited, AuditOptions, audited
 from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
@@ -28,7 +28,7 @@ from calframe._roles import Roles
 from calframe._table import Table, open_table
 from calframe._testing._draws import Drawing
 from calframe._typing import Bools, Floats, Ints
-from calframe._verdicts import MIN_ROWS, SHOWN_ROWS, worst_first
+from calframe._verdicts import MIN_ROWS, SHOWN_ROWS, Rules, worst_first
 
 ECE_BINS = 15
 FINE = 64 * ECE_BINS  # k/960: every 64th edge is exactly an edge of 15 bins
@@ -160,7 +160,7 @@ def audited_segments(
 def judged_whole(overall: Part, *, tolerance: float, alpha: float, frequency: bool) -> pl.DataFrame:
     """Judge all rows as one segment, alone."""
     sums = SegmentSums.of_cells(overall.n, overall.cells.total, frequency=frequency)
-    found = judged(sums, Rules(tolerance=tolerance, alpha=alpha, correction="holm", min_rows=MIN_ROWS))
+    found = judged(sums, Rules(tolerance=tolerance, alpha=alpha))
     return pl.DataFrame(
         {
             **judged_columns(sums, found),

@@ -47,6 +47,22 @@ LEANS: frozenset[VerdictName] = frozenset({"leans_over", "leans_under"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What gaps are judged by: as the arguments of a verb say.
+
+    Attributes
+    ----------
+    tolerance, alpha, correction, min_rows
+        As in `judge`.
+    """
+
+    tolerance: float
+    alpha: float
+    correction: Correction = "holm"
+    min_rows: float = MIN_ROWS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """Gaps of segments and what can be said of them; arrays with one value a segment.
 

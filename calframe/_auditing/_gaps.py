@@ -10,14 +10,14 @@ import numpy as np
 
 from calframe._auditing._crossings import Crossings
 from calframe._kernels._binned import ratio
-from calframe._kernels._corrections import Correction, adjusted
+from calframe._kernels._corrections import adjusted
 from calframe._kernels._intervals import recovered_interval
 from calframe._testing._rates import rarer_events
 from calframe._testing._shrinkage import Shrunken, sampling_variance, shrunken
 from calframe._testing._summed import Sums, reaches
 from calframe._testing._tails import upper_tail
 from calframe._typing import Bools, Floats, Ints
-from calframe._verdicts import MIN_EVENTS, Judged, gap_interval, judge
+from calframe._verdicts import MIN_EVENTS, Judged, Rules, gap_interval, judge
 
 _HUGE = 1e100
 
@@ -81,16 +81,6 @@ class SegmentSums(Sums):
         rate, score, rows = np.nan_to_num(self.rate), np.nan_to_num(self.mean_score), self.rows
         rows = rows if self.units is None else np.minimum(rows, self.units)
         return reaches(rarer_events(rows, rate, score), MIN_EVENTS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What gaps are judged by: as the arguments of an audit say."""
-
-    tolerance: float
-    alpha: float
-    correction: Correction
-    min_rows: float
 
 
 def judged(sums: SegmentSums, rules: Rules, *, size: Floats | None = None) -> Judged:

@@ -162,7 +162,7 @@ def comparison_columns(lines: Lines, found: Comparison, options: Options, judged
         ks_pvalue,
         exact.astype(np.float64),
         sums[0].gap - sums[1].gap,
-        *_change_interval(*sums, level=1.0 - options.alpha),
+        *_change_interval(*sums, level=1.0 - options.rules.alpha),
         *_simultaneous(lines, found, sums, options, judged),
         change_pvalue(*sums)[0],
     )
@@ -176,7 +176,7 @@ def _simultaneous(
     low, high = (np.full(len(found.lines), np.nan) for _ in range(2))
     for model in range(len(lines.reading.days.models)):
         mine = np.flatnonzero(lines.model[found.lines] == model)
-        level = sidak_level(1.0 - options.alpha, max(int(judged.enough[lines.model == model].sum()), 1))
+        level = sidak_level(1.0 - options.rules.alpha, max(int(judged.enough[lines.model == model].sum()), 1))
         pair = (each.at(mine) for each in sums)
         low[mine], high[mine] = _change_interval(*pair, level=level, method="clopper_pearson")
     return low, high

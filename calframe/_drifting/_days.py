@@ -12,7 +12,6 @@ import numpy as np
 
 from calframe._cells import Groups, cells_plan, changes, read_groups
 from calframe._errors import SegmentError
-from calframe._kernels._corrections import Correction
 from calframe._periods import Every, Periods, periods_of
 from calframe._registry import Term
 from calframe._roles import Roles
@@ -20,7 +19,7 @@ from calframe._table import Table, model_alias, open_table
 from calframe._testing._rates import ScoreSums
 from calframe._testing._summed import Sums
 from calframe._typing import Ints
-from calframe._verdicts import Judged, judge
+from calframe._verdicts import Judged, Rules, judge
 from calframe._words._numbers import plural
 
 _FIRST_DAY, _LAST_DAY = 1_01_01, 9999_12_31
@@ -145,15 +144,16 @@ def _zone(by: Table) -> str | None:
     return getattr(nw.from_native(by.native).collect_schema()[by.roles.time], "time_zone", None)
 
 
-def judge_sums(sums: Sums, *, tolerance: float, alpha: float, correction: Correction = "holm") -> Judged:
+def judge_sums(sums: Sums, rules: Rules) -> Judged:
     """Judge sums; a period in which nothing, or everything, happens is news, so that no events are asked for."""
     return judge(
         rate=sums.rate,
         score=sums.mean_score,
         n=sums.rows,
         rows=sums.n,
-        tolerance=tolerance,
-        alpha=alpha,
-        correction=correction,
+        tolerance=rules.tolerance,
+        alpha=rules.alpha,
+        correction=rules.correction,
+        min_rows=rules.min_rows,
         min_events=0.0,
     )

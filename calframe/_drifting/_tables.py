@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -132,14 +133,8 @@ def reference_table(lines: Lines, found: Comparison, options: Options) -> pl.Dat
         return pl.DataFrame(schema=_REFERENCE)
     model, count = lines.reading.model[found.owner], len(days.models)
     sums = Sums.of_tally(tally).added(model, count)
-    parts = [
-        judge_sums(
-            sums.at(np.array([i])),
-            tolerance=options.tolerance,
-            alpha=1.0 - sidak_level(1.0 - options.alpha, count),  # one of many models is soon off by chance
-        )
-        for i in range(count)
-    ]
+    alpha = 1.0 - sidak_level(1.0 - options.rules.alpha, count)  # one of many models is soon off by chance
+    parts = [judge_sums(sums.at(np.array([i])), replace(options.rules, alpha=alpha)) for i in range(count)]
     columns = {name: [float(getattr(part, end)[0]) for part in parts] for name, end in _ENDS.items()}
     frame = pl.DataFrame(
         {

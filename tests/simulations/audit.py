@@ -33,11 +33,12 @@ import numpy as np
 import polars as pl
 
 import calframe
-from calframe._auditing._gaps import Rules, SegmentSums, compared, judged
+from calframe._auditing._gaps import SegmentSums, compared, judged
 from calframe._kernels._binned import starts_of
 from calframe._testing._disparities import largest_gap_difference, smallest_ratio
 from calframe._testing._search import SearchCells, SearchLaw, resampled_search, search_bound
 from calframe._typing import Floats
+from calframe._verdicts import Rules
 
 RESULTS = Path(__file__).with_name("audit.csv")
 LEVEL = 0.95
@@ -46,7 +47,7 @@ _BINS = 384
 _N_RESAMPLES = 199
 
 
-RULES = Rules(tolerance=0.03, alpha=1.0 - LEVEL, correction="holm", min_rows=100.0)
+RULES = Rules(tolerance=0.03, alpha=1.0 - LEVEL)
 
 
 @dataclass(frozen=True, slots=True)
