@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._errors import ArgumentError
-from calframe._options import check_choice
+from calframe._options import check_choice, is_whole
 from calframe._typing import Closed, Floats, Ints, Strategy
 
 _MOST_BINS = 100_000  # more make no bins any more, and would fill the memory
@@ -40,7 +40,7 @@ class Bins:
         """Read the ``bins=`` argument: a number of uniform bins or a list of edges."""
         check_choice("closed", closed, get_args(Closed))
         given: Any = bins  # what users pass is not always what the annotation says
-        if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        if is_whole(given):
             return cls.of_count(int(given), closed=closed)
         if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
             msg = f"bins must be a number of bins or a list of edges; got {given!r}."

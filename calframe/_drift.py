@@ -26,7 +26,7 @@ from calframe._periods import Every
 from calframe._roles import Roles, WeightKind
 from calframe._testing._monitor import RUN_LENGTH
 from calframe._typing import Closed, Invalid, Link, Names, Strategy
-from calframe._verdicts import check_tolerance
+from calframe._verdicts import Rules, check_tolerance
 
 _MONITOR = ("time", "log_e_value", "e_value", "log_e_value_max", "alarm", "log_detector", "detector_alarm")
 _RESERVED = tuple(dict.fromkeys((*TABLE, *PARTS, *_MONITOR, "model")))
@@ -216,9 +216,7 @@ def drift(
         bins=BinChoice.from_arguments(bins, strategy=strategy, closed=closed),
         psi_bins=_psi_bins(psi_bins, closed),
         psi_floor=psi_floor,
-        tolerance=tolerance,
-        alpha=alpha,
-        correction=correction,
+        rules=Rules(tolerance=tolerance, alpha=alpha, correction=correction),
     )
     roles = Roles.from_arguments(
         label=label,
@@ -240,7 +238,7 @@ def drift(
     alarms = Alarms(
         e_value=(1 if correction == "none" else len(reading.first_group)) / alpha, run_length=float(run_length)
     )
-    over_time = courses(reading.days, tolerance=tolerance, alpha=alpha, correction=correction)
+    over_time = courses(reading.days, options.rules)
     warn_empty_categories(reading.by, reading.groups)
     return Drift(
         table=periods_table(lines, found, options).to_native(),

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._errors import ArgumentError, ColumnNotFoundError, EmptyTableError, SegmentError
-from calframe._options import seed_of
+from calframe._options import is_whole, seed_of
 from calframe._typing import Bools, Ints
 
 _MOST_FOLDS = 1000  # each is a fit of its own
@@ -51,7 +51,7 @@ class Folds:
                 listed = " and ".join(f"{name}={value!r}" for name, value in given.items())
                 msg = f"folds={folds!r} names the fold of each row already; leave {listed} out."
                 raise ArgumentError(msg)
-        elif isinstance(folds, bool) or not isinstance(folds, int | np.integer) or not 2 <= folds <= _MOST_FOLDS:
+        elif not is_whole(folds) or not 2 <= folds <= _MOST_FOLDS:
             msg = f"folds must be a whole number from 2 to {_MOST_FOLDS}, or the name of a fold column; got {folds!r}."
             raise ArgumentError(msg)
         if len(given) > 1:

@@ -21,9 +21,21 @@ from calframe._testing._draws import Drawing, Inequality, Side
 from calframe._testing._found import Correction, draws_needed
 from calframe._testing._groups import Df, quantile_groups
 from calframe._testing._kernel import KernelLaw
-from calframe._typing import TEST_METHODS, Floats, Ints, Json
+from calframe._typing import Floats, Ints, Json
 
 OF_CLASSES = ("resampling", "hosmer_lemeshow", "kernel")
+STREAMS: Mapping[str, int] = {
+    "resampling": 0,
+    "spiegelhalter": 1,
+    "hosmer_lemeshow": 2,
+    "ecce": 3,
+    "ks": 4,
+    "cox": 5,
+    "gap": 6,
+    "corp": 7,
+    "kernel": 8,
+}
+"""The number that makes the draws of each method its own; a new method takes a new one, for results depend on it."""
 ALWAYS_DRAWN = ("resampling", "corp")  # every draw of which is told to `progress`
 COUNTS_ONLY = {
     "hosmer_lemeshow": "its law is that of counts of rows",
@@ -122,11 +134,10 @@ class Plan:
 
     def drawing(self, method: str, *, segments: int) -> Drawing:
         """Return how a method draws: what it draws does not depend on the other methods asked for."""
-        rng = np.random.default_rng([self.seed, TEST_METHODS.index(method)])
         needed = draws_needed(segments, self.correction, self.alpha) if self.inequality == ">=" else 0
         drawing = Drawing(
             n_resamples=self.n_resamples,
-            rng=rng,
+            rng=generator(self.seed, method),
             inequality=self.inequality,
             further=0 if self.keep else needed,
         )
@@ -166,6 +177,11 @@ class Plan:
         if fixed is not None:
             return fixed.find(tally.score, narrow=self.narrow)
         return quantile_groups(tally, self.groups.quantiles or 10)
+
+
+def generator(seed: int, method: str) -> np.random.Generator:
+    """Return the source of the draws of a method, which no other method draws from."""
+    return np.random.default_rng([seed, STREAMS[method]])
 
 
 def check_idle(methods: Sequence[str], **given: Any) -> None:

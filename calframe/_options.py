@@ -13,7 +13,7 @@ from calframe._errors import ArgumentError
 from calframe._typing import Notion, RateInterval, Smoother
 
 _ENGINES = ("auto", "in-memory", "streaming", "gpu")
-_MOST_RESAMPLES = 1_000_000
+_FEWEST_RESAMPLES, _MOST_RESAMPLES = 20, 1_000_000
 _LEAST_ALPHA = 1e-9  # of less, intervals have no ends that a float could tell
 _NARROWEST, _WIDEST = 200, 4000  # pixels of a chart
 
@@ -27,6 +27,18 @@ def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
 def is_real(value: object) -> bool:
     """Tell whether an argument is a real number: users pass other things than annotations say."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether an argument is a whole number by its type: 2.0 and True are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: Any, least: int, most: int) -> None:
+    """Raise unless an argument is a whole number from `least` to `most`."""
+    if not (is_whole(value) and least <= value <= most):
+        msg = f"{name} must be a whole number from {least} to {most:,}; got {value!r}."
+        raise ArgumentError(msg)
 
 
 def check_level(level: Any, *, required: bool = False) -> None:
@@ -90,9 +102,7 @@ def check_notion(notion: Any) -> None:
 
 def check_resamples(count: Any) -> None:
     """Raise unless a number of resamples is a whole number that leaves something to look at."""
-    if not (isinstance(count, int | np.integer) and not isinstance(count, bool) and 20 <= count <= _MOST_RESAMPLES):
-        msg = f"n_resamples must be a whole number from 20 to {_MOST_RESAMPLES:,}; got {count!r}."
-        raise ArgumentError(msg)
+    check_whole("n_resamples", count, _FEWEST_RESAMPLES, _MOST_RESAMPLES)
 
 
 def check_width(width: Any) -> None:
@@ -106,7 +116,7 @@ def seed_of(rng: Any) -> int:
     """Return the seed that ``rng=`` stands for: its number, one drawn from a Generator, or fresh entropy for None."""
     if rng is None or isinstance(rng, np.random.Generator):
         return int((rng or np.random.default_rng()).integers(2**63))
-    if not isinstance(rng, int | np.integer) or isinstance(rng, bool) or rng < 0:
+    if not is_whole(rng) or rng < 0:
         msg = f"rng must be a whole number of 0 or more, a numpy Generator, or None for fresh entropy; got {rng!r}."
         raise ArgumentError(msg)
     return int(rng)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calframe._auditing._gaps import Rules, Sums, judged, judged_columns
+from calframe._auditing._gaps import SegmentSums, judged, judged_columns
 from calframe._auditing._tables import Audited, AuditOptions, audited
 from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import declared_categories, empty_categories, keys_as_text, unique_names
 from calframe._curve_tables import bin_columns
+from calframe._hypotheses import generator
 from calframe._kernels._binned import ranges, segment_sum, sizes_of, spread, starts_of
 from calframe._kernels._intervals import score_test
 from calframe._kernels._ranked import quantile_bins
@@ -26,8 +27,8 @@ from calframe._registry import Cells, Options
 from calframe._roles import Roles
 from calframe._table import Table, open_table
 from calframe._testing._draws import Drawing
-from calframe._typing import TEST_METHODS, Bools, Floats, Ints
-from calframe._verdicts import MIN_ROWS, SHOWN_ROWS, worst_first
+from calframe._typing import Bools, Floats, Ints
+from calframe._verdicts import MIN_ROWS, SHOWN_ROWS, Rules, worst_first
 
 ECE_BINS = 15
 FINE = 64 * ECE_BINS  # k/960: every 64th edge is exactly an edge of 15 bins
@@ -158,8 +159,8 @@ def audited_segments(
 
 def judged_whole(overall: Part, *, tolerance: float, alpha: float, frequency: bool) -> pl.DataFrame:
     """Judge all rows as one segment, alone."""
-    sums = Sums.of_cells(overall.n, overall.cells.total, frequency=frequency)
-    found = judged(sums, Rules(tolerance=tolerance, alpha=alpha, correction="holm", min_rows=MIN_ROWS))
+    sums = SegmentSums.of_cells(overall.n, overall.cells.total, frequency=frequency)
+    found = judged(sums, Rules(tolerance=tolerance, alpha=alpha))
     return pl.DataFrame(
         {
             **judged_columns(sums, found),
@@ -264,8 +265,7 @@ def chance_error(part: Part) -> ChanceError:
     cells = merge(part, part.bin * ECE_BINS // FINE)[0]
     if not cells.sums["w"].sum() > 0:
         return ChanceError(mean=0.0, high=0.0, pvalue=1.0)
-    rng = np.random.default_rng([0, TEST_METHODS.index("resampling")])  # as the verb, so that both say the same
-    drawing = Drawing(n_resamples=_DRAWS, rng=rng)
+    drawing = Drawing(n_resamples=_DRAWS, rng=generator(0, "resampling"))  # as the verb, so that both say the same
     found = Null(metric=METRICS["ece"], options=Options(), side="greater", drawing=drawing, keep=True).of_bins(cells)
     mean = float(METRICS["ece_expected"].value(cells)[0])
     return ChanceError(mean=mean, high=float(np.quantile(np.asarray(found.draws), 0.95)), pvalue=float(found.pvalue[0]))

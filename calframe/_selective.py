@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
 import polars as pl
 
 from calframe._closing import warn_empty_categories
 from calframe._errors import ArgumentError
 from calframe._measures import reserved_names
-from calframe._options import check_choice, check_level, check_width, is_real, numbers_in
+from calframe._options import check_choice, check_level, check_whole, check_width, is_real, numbers_in
 from calframe._results import SCHEMA_VERSION, counted_once, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._selective_tables import SELECTIVE_COLUMNS, Asked, Confidence, selective_tables
@@ -368,7 +367,4 @@ def _check_numbers(confident_at: Any, points: Any) -> None:
     if not (is_real(confident_at) and 0.0 <= confident_at <= 1.0):
         msg = f"confident_at must lie in [0, 1], for example 0.9; got {confident_at!r}."
         raise ArgumentError(msg)
-    whole = isinstance(points, int | np.integer) and not isinstance(points, bool)
-    if not (whole and 2 <= points <= _MOST_POINTS):
-        msg = f"points must be a whole number from 2 to {_MOST_POINTS:,}; got {points!r}."
-        raise ArgumentError(msg)
+    check_whole("points", points, 2, _MOST_POINTS)

@@ -22,7 +22,7 @@ Tone: TypeAlias = Literal["over", "under", "ok", "none"]
 TestMethod: TypeAlias = Literal[
     "resampling", "spiegelhalter", "hosmer_lemeshow", "ecce", "ks", "cox", "gap", "corp", "kernel"
 ]
-TEST_METHODS: tuple[TestMethod, ...] = get_args(TestMethod)  # in the order in which their draws start
+TEST_METHODS: tuple[TestMethod, ...] = get_args(TestMethod)
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

@@ -12,13 +12,13 @@ from calframe._kernels._corrections import Correction, adjusted
 from calframe._kernels._intervals import rate_interval, sidak_level
 from calframe._options import check_alpha, is_real
 from calframe._testing._rates import rarer_events
+from calframe._testing._summed import reaches
 from calframe._testing._tails import binomial_pvalue
 from calframe._typing import Bools, Floats, RateInterval, VerdictName
 
 MIN_ROWS = 100  # effective rows, and
 MIN_EVENTS = 10  # effective positives and negatives, seen or expected, below which nothing is judged
 SHOWN_ROWS = 5  # below which nothing but the number of rows is told: more would tell of single rows
-_ROUNDING = 1e-6  # ten events must not become fewer by arithmetic
 FURTHEST = 10.0  # rows needed are named up to this many times what there is
 _HALVINGS = 14  # of that range, which leaves 0.02 %
 
@@ -44,6 +44,22 @@ RANK: dict[VerdictName, int] = {
 }
 CLEAR: frozenset[VerdictName] = frozenset({"over", "under"})
 LEANS: frozenset[VerdictName] = frozenset({"leans_over", "leans_under"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What gaps are judged by: as the arguments of a verb say.
+
+    Attributes
+    ----------
+    tolerance, alpha, correction, min_rows
+        As in `judge`.
+    """
+
+    tolerance: float
+    alpha: float
+    correction: Correction = "holm"
+    min_rows: float = MIN_ROWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +156,9 @@ def judge(
     Whole interval beyond the tolerance: a clear gap. Whole interval inside: within tolerance. An adjusted p-value of at
     most alpha otherwise: a lean. Anything else is not decided.
     """
-    least = min_events - _ROUNDING
-    enough = (n if size is None else size) >= min_rows - _ROUNDING
+    enough = reaches(n if size is None else size, min_rows)
     surely = n if units is None else np.minimum(n, units)
-    judged = enough & (n >= min_rows - _ROUNDING) & (rarer_events(surely, rate, score) >= least)
+    judged = enough & reaches(n, min_rows) & reaches(rarer_events(surely, rate, score), min_events)
     together = sidak_level(1.0 - alpha, int(enough.sum()))
     low, high = gap_interval(rate, score, n, level=1.0 - alpha)
     sim_low, sim_high = gap_interval(rate, score, n, level=together, method="clopper_pearson")

@@ -47,3 +47,10 @@ def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert err.count("\n") <= 2
     assert "Traceback" not in err
     return err
+
+
+def in_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """Let standard output be a terminal without colours, so many columns wide."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")

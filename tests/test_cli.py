@@ -121,13 +121,18 @@ def test_options_are_the_arguments_of_the_function(
     assert row != {name: approx(value) for name, value in usual.items()}
 
 
-def test_seed_and_resamples_are_handed_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    handed = {}
-    monkeypatch.setattr(
-        "calframe._cli._metrics.compute", lambda table, **arguments: handed.update(arguments) or table.select("p")
+def test_seed_and_resamples_are_handed_on(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pl.DataFrame({"y": [0, 0, 1, 0, 1, 1] * 20, "p": [(i * 37 % 101) / 101 for i in range(120)]})
+    rows.write_parquet("preds.parquet")
+    drawn = {"metrics": ["smece"], "confidence_level": 0.9}  # the metric whose interval is drawn
+    options = ["--metric", "smece", "--confidence-level", "0.9", "--seed", "7", "--resamples", "200"]
+    [row] = result(capsys, "preds.parquet", *ROLES, *options)
+    found, *others = (
+        calframe.metrics(rows, label="y", score="p", **drawn, **more).row(0, named=True)
+        for more in ({"rng": 7, "n_resamples": 200}, {"rng": 8, "n_resamples": 200}, {"rng": 7, "n_resamples": 300})
     )
-    assert len(result(capsys, write_csv(TABLE), *ROLES, "--seed", "7", "--resamples", "40")) == 2
-    assert (handed["rng"], handed["n_resamples"]) == (7, 40)
+    assert row == {name: approx(value) for name, value in found.items()}
+    assert all(row != {name: approx(value) for name, value in other.items()} for other in others)
 
 
 # errors

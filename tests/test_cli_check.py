@@ -262,7 +262,7 @@ def test_what_is_missing_is_not_what_is_called_missing(capsys: pytest.CaptureFix
         (["--max-drift", "0.03", "--time", "t"], "no column 't' for"),
         (["--max-drift", "0.03", "--time", "day", "--reference", "rolling"], "compares with a fixed reference"),
         (["--max-drift", "0.03", "--time", "day", "--reference", "May 2030"], "--reference"),
-        (["--max-drift", "0.03", "--time", "day", "--reference", "2024-01-01"], "no period lies outside the reference"),
+        (["--max-drift", "0.03", "--time", "day", "--reference", "2024-01-01"], "so --max-drift cannot be checked."),
         (["--max", "brier"], "'brier' has no number behind the sign; write METRIC=VALUE"),
         (["--max", "brier=nan"], "'brier=nan' has no number behind the sign"),
         (["--max", "brie=0.2"], "'brie' is no metric with an interval; write METRIC=VALUE, such as brier=0.2. Did you"),
@@ -319,7 +319,7 @@ def test_a_fault_of_its_own_is_no_broken_limit(
         raise fault(msg)
 
     rows(a=RIGHT).write_parquet("preds.parquet")
-    monkeypatch.setattr("calframe._cli._check_numbers.audit", fail)
+    monkeypatch.setattr("calframe._gate._found.audit", fail)
     assert main(["check", "preds.parquet", *ROLES, "--max-gap", "0.03"]) == 2
     out, err = capsys.readouterr()
     assert out == ""

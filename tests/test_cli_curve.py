@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +10,7 @@ import pytest
 import calframe
 from calframe._cli import main
 from tests._class_tables import HALVES
-from tests._commands import ROLES, TABLE, failure, write_csv
+from tests._commands import ROLES, TABLE, failure, in_a_terminal, write_csv
 from tests._tables import approx
 
 # Two bins by hand: at 0.25 nothing happens, at 0.75 one of two
@@ -122,9 +121,7 @@ def test_every_curve_has_a_table_that_fits_the_terminal(
     method: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many().with_columns(seg=pl.col("seg").replace("a", "x" * 60)).write_parquet("preds.parquet")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
+    in_a_terminal(monkeypatch, 80)
     asked = ["preds.parquet", *ROLES, "--score", "q", "--by", "seg", "--method", method, "--resamples", "40"]
     out = printed(capsys, *asked, *([] if method == "isotonic" else ["--bins", "5"]))
     assert max(map(len, out.splitlines())) <= 80

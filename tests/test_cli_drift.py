@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from calframe._cli import main
-from tests._commands import ROLES
+from tests._commands import ROLES, in_a_terminal
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def test_the_rate_gives_way_where_a_line_is_full(
     edge: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moved_scores(0.5, 0.9, n=30_000).write_csv("preds.csv")
-    monkeypatch.setattr("calframe._cli._drift_view.width", lambda: edge)
+    in_a_terminal(monkeypatch, edge)
     lines = printed(capsys, "drift", "preds.csv", *ROLES, "--time", "day", "--reference", "first", "--every", "1w")
     table = [line for line in lines.split("\n\n") if "\nperiod" in line or line.startswith("period")]
     heads = [line for part in table for line in part.splitlines() if line.startswith("period")]

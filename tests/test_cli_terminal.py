@@ -14,7 +14,7 @@ import calframe
 from calframe._cli import _terminal as terminal
 from calframe._cli import main
 from calframe._cli._notes import note_lines
-from tests._commands import ASKED, ROLES, ROWS, result, write_csv
+from tests._commands import ASKED, ROLES, ROWS, in_a_terminal, result, write_csv
 
 
 @pytest.fixture(autouse=True)
@@ -88,12 +88,6 @@ def test_a_note_says_its_metric_once() -> None:
     notes = ["no interval for ece_expected", "no interval for auc: it needs more rows"]
     table = pl.DataFrame({"metric": ["ece_expected", "auc", "brier"], "note": [*notes, None]})
     assert note_lines(table, ["metric"]) == "\nece_expected: no interval\nauc: no interval: it needs more rows\n"
-
-
-def in_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setenv("NO_COLOR", "1")
 
 
 def test_what_does_not_fit_goes_below(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ import calframe
 from calframe._drifting._course import Course, _moved, courses
 from calframe._drifting._days import read_days
 from calframe._roles import Roles
+from calframe._verdicts import Rules
 from tests._findings import drawn, gathered
 from tests._tables import approx
+
+RULES = Rules(tolerance=0.03, alpha=0.05)
 
 
 def exact(*periods: tuple[int, float], score: float = 0.5, segments: int = 0) -> pl.DataFrame:
@@ -36,7 +40,7 @@ def exact(*periods: tuple[int, float], score: float = 0.5, segments: int = 0) ->
 
 def course_of(table: pl.DataFrame, **roles: Any) -> Course:
     chosen = Roles.from_arguments(label="y", score="p", time="day", **roles)
-    [found] = courses(read_days(table, chosen, every="1mo", engine=None), tolerance=0.03, alpha=0.05)
+    [found] = courses(read_days(table, chosen, every="1mo", engine=None), RULES)
     return found
 
 
@@ -220,7 +224,7 @@ def test_of_many_segments_hardly_one_moves_by_chance() -> None:
         table, Roles.from_arguments(label="y", score="p", time="day", by="group"), every="1mo", engine=None
     )
     part = (days.periods.index >= 2).astype(np.int64)
-    moved = {name: _moved(days, part, splits=1, up=True, alpha=0.05, correction=name) for name in ("none", "holm")}
+    moved = {name: _moved(days, part, replace(RULES, correction=name), splits=1, up=True) for name in ("none", "holm")}
     assert moved["none"][0] >= 2
     assert moved["holm"] == (0, 200)
 

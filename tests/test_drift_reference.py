@@ -18,7 +18,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from calframe._drift import drift
 from calframe._kernels._building import tally_of_rows
 from calframe._testing._change import change_parts
-from calframe._testing._rates import Sums, change_pvalue, rate_pvalue
+from calframe._testing._rates import ScoreSums, change_pvalue, rate_pvalue
 from tests._drift_tables import COMPARED, METRICS, exact, followed, months, table_of
 from tests._tables import Maker, approx, rows
 from tests.simulations.gaps import CASES, read
@@ -240,8 +240,8 @@ def test_right_scores_are_seldom_rejected(kind: str, n: int, weighted: bool) -> 
         code = np.repeat(np.arange(runs), rows_)
         tallies.append(tally_of_rows(code, score, label, segments=runs, weight=weight)[0])
     most = 0.05 + 2 * math.sqrt(0.05 * 0.95 / runs)
-    assert (rate_pvalue(Sums.of_tally(tallies[0])) < 0.05).mean() <= most
-    pvalue, enough = change_pvalue(*map(Sums.of_tally, tallies))
+    assert (rate_pvalue(ScoreSums.of_tally(tallies[0])) < 0.05).mean() <= most
+    pvalue, enough = change_pvalue(*map(ScoreSums.of_tally, tallies))
     assert np.isnan(pvalue[~enough]).all()
     assert (pvalue[enough] < 0.05).sum() <= most * runs
 

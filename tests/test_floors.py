@@ -40,7 +40,7 @@ FLOORS = [
     {"_metrics", "_curve", "_register", "_expr", "_verdicts", "_periods", "_fit", "_apply"},
     {"_comparing", "_auditing", "_drifting"},
     {"_inference", "_compare", "_audit", "_drift", "_selective", "_decide", "_diagnose", "_confidence"},
-    {"_folds", "_prior"},
+    {"_folds", "_prior", "_gate"},
     {"_out_of_fold"},
     {"_cross_fit", "_candidates", "_gains"},
     {"_validate"},

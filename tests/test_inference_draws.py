@@ -12,10 +12,12 @@ from scipy import stats
 
 import calframe
 from calframe._errors import ArgumentError
+from calframe._hypotheses import STREAMS, generator
 from calframe._kernels._tally import Tally
 from calframe._testing import _regressions
 from calframe._testing._draws import Drawing, law_of, positives, staged
 from calframe._testing._found import BEYOND, BOTH_BEYOND, Found
+from calframe._typing import TEST_METHODS
 from tests._inference import CLASSES, class_table, drawn, one
 
 SEGMENTS = 100
@@ -24,6 +26,11 @@ SEGMENTS = 100
 def wrong(segments: int = SEGMENTS) -> pl.DataFrame:
     """Return segments of 40 rows of score 0.2 that are all positive."""
     return pl.DataFrame({"y": 1, "p": 0.2, "q": 0.5, "g": [i for i in range(segments) for _ in range(40)]})
+
+
+def test_each_method_draws_from_a_source_of_its_own() -> None:
+    assert sorted(STREAMS) == sorted(TEST_METHODS)
+    assert len({generator(0, method).random() for method in STREAMS}) == len(STREAMS)
 
 
 @pytest.mark.parametrize("method", ["resampling", "corp"])

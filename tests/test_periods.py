@@ -17,6 +17,7 @@ from calframe._drifting._course import Course, courses
 from calframe._drifting._days import read_days
 from calframe._periods import periods_of
 from calframe._roles import Roles
+from calframe._verdicts import Rules
 from tests._findings import gathered
 from tests._tables import Maker
 
@@ -41,7 +42,7 @@ def number(day: dt.date) -> int:
 
 def course_of(data: Any, *, every: Any = None, **roles: Any) -> Course:
     chosen = Roles.from_arguments(**{"label": "y", "score": "p", "time": "t", **roles})
-    [found] = courses(read_days(data, chosen, every=every, engine=None), tolerance=0.03, alpha=0.05)
+    [found] = courses(read_days(data, chosen, every=every, engine=None), Rules(tolerance=0.03, alpha=0.05))
     return found
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from calframe._auditing._crossings import Crossings
 from calframe._auditing._finest import Finest
-from calframe._auditing._gaps import Sums
+from calframe._auditing._gaps import SegmentSums
 from calframe._kernels import _special as special
 from calframe._registry import Row
 from calframe._typing import Bools, Floats, Ints
@@ -56,7 +56,7 @@ class Scatter:
             effect=np.maximum(clustered / np.maximum(single, _TINY), 1.0),
         )
 
-    def fewer(self, sums: Sums, tail: float) -> Sums:
+    def fewer(self, sums: SegmentSums, tail: float) -> SegmentSums:
         """Return sums with the effective rows that are left, for intervals with so much in each tail."""
         return sums.clustered(self.count, self.effect * few_clusters(self.count, tail))
 

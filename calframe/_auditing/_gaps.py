@@ -9,42 +9,32 @@ from typing import Self
 import numpy as np
 
 from calframe._auditing._crossings import Crossings
-from calframe._kernels._binned import effective_rows, ratio
-from calframe._kernels._corrections import Correction, adjusted
+from calframe._kernels._binned import ratio
+from calframe._kernels._corrections import adjusted
 from calframe._kernels._intervals import recovered_interval
 from calframe._testing._rates import rarer_events
 from calframe._testing._shrinkage import Shrunken, sampling_variance, shrunken
+from calframe._testing._summed import Sums, reaches
 from calframe._testing._tails import upper_tail
 from calframe._typing import Bools, Floats, Ints
-from calframe._verdicts import MIN_EVENTS, Judged, gap_interval, judge
+from calframe._verdicts import MIN_EVENTS, Judged, Rules, gap_interval, judge
 
 _HUGE = 1e100
-_SUMMED = ("n", "count", "weight", "squared", "label", "score")
-_ROUNDING = 1e-6  # a hundred rows must not become fewer by arithmetic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SegmentSums(Sums):
     """Sums over the rows of some segments (or crossings).
 
     Attributes
     ----------
-    n : ndarray
-        Rows.
     count : ndarray
-        The same, as often as weights say where these are numbers of rows.
-    weight, squared, label, score : ndarray
-        Sums of w, w^2 (w where weights count rows), w y and w s.
+        Rows, as often as weights say where these are numbers of rows.
     units : ndarray, optional
         Clusters, where rows are not independent.
     """
 
-    n: Floats
     count: Floats
-    weight: Floats
-    squared: Floats
-    label: Floats
-    score: Floats
     units: Floats | None = None
 
     @classmethod
@@ -67,12 +57,11 @@ class Sums:
     def over(self, crossings: Crossings, *, only: Bools | None = None) -> Self:
         """Return the sums of each segment, of all its crossings or of some."""
         kept = 1.0 if only is None else only.astype(np.float64)
-        total = crossings.total
-        return type(self)(**{name: total(getattr(self, name) * kept) for name in _SUMMED})
+        return self.each(lambda values: crossings.total(values * kept))
 
     def whole(self, kept: Bools) -> Self:
         """Return the sums of some crossings as one segment."""
-        return type(self)(**{name: np.array([getattr(self, name)[kept].sum()]) for name in _SUMMED})
+        return self.each(lambda values: np.array([values[kept].sum()]))
 
     def without(self, part: Self) -> Self:
         """Return these sums less those of a part; without rows left all are 0, whatever rounding leaves."""
@@ -81,52 +70,20 @@ class Sums:
         def less(mine: Floats, its: Floats) -> Floats:
             return np.where(left, np.maximum(mine - its, 0.0), 0.0)
 
-        return type(self)(**{name: less(getattr(self, name), getattr(part, name)) for name in _SUMMED})
-
-    @property
-    def rate(self) -> Floats:
-        """The observed rate."""
-        return np.clip(ratio(self.label, self.weight), 0.0, 1.0)
-
-    @property
-    def mean_score(self) -> Floats:
-        """The mean score."""
-        return np.clip(ratio(self.score, self.weight), 0.0, 1.0)
-
-    @property
-    def gap(self) -> Floats:
-        """Mean score less rate."""
-        return self.mean_score - self.rate
-
-    @property
-    def rows(self) -> Floats:
-        """Effective rows; 0 without any."""
-        return np.nan_to_num(effective_rows(self.weight, self.squared))
+        return self.with_other(part, less)
 
     def enough(self, min_rows: float) -> Bools:
         """Return which segments have rows enough, whatever their labels say."""
-        found: Bools = self.rows >= min_rows - _ROUNDING
-        return found
+        return reaches(self.rows, min_rows)
 
     def eventful(self) -> Bools:
         """Return which segments have events and non-events enough, even if the rows of a cluster all are one."""
         rate, score, rows = np.nan_to_num(self.rate), np.nan_to_num(self.mean_score), self.rows
         rows = rows if self.units is None else np.minimum(rows, self.units)
-        found: Bools = rarer_events(rows, rate, score) >= MIN_EVENTS - _ROUNDING
-        return found
+        return reaches(rarer_events(rows, rate, score), MIN_EVENTS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What gaps are judged by: as the arguments of an audit say."""
-
-    tolerance: float
-    alpha: float
-    correction: Correction
-    min_rows: float
-
-
-def judged(sums: Sums, rules: Rules, *, size: Floats | None = None) -> Judged:
+def judged(sums: SegmentSums, rules: Rules, *, size: Floats | None = None) -> Judged:
     """Judge gaps against the tolerance, over all segments at once.
 
     `size` is what the number of segments judged goes by: effective rows, before labels have a say in them.
@@ -164,7 +121,7 @@ class Compared:
     pvalue_adjusted: Floats
 
 
-def compared(sums: Sums, other: Sums, rules: Rules) -> Compared:
+def compared(sums: SegmentSums, other: SegmentSums, rules: Rules) -> Compared:
     """Compare the gap of each segment with that of other rows, which it shares none with.
 
     The interval is that of `recovered_interval`, from Wilson's of both. The test is a score test: under the hypothesis
@@ -186,7 +143,7 @@ def compared(sums: Sums, other: Sums, rules: Rules) -> Compared:
     )
 
 
-def _difference_pvalue(sums: Sums, other: Sums) -> Floats:
+def _difference_pvalue(sums: SegmentSums, other: SegmentSums) -> Floats:
     gap, its = sums.gap, other.gap
     together = ratio(sums.weight * gap + other.weight * its, sums.weight + other.weight)
     (own, own_third), (theirs, their_third) = _moments(sums, together), _moments(other, together)
@@ -197,7 +154,7 @@ def _difference_pvalue(sums: Sums, other: Sums) -> Floats:
     return np.where(np.isnan(off), np.nan, np.minimum(pvalue, 1.0))
 
 
-def _moments(sums: Sums, gap: Floats) -> tuple[Floats, Floats]:
+def _moments(sums: SegmentSums, gap: Floats) -> tuple[Floats, Floats]:
     """Return variance and third central moment of the rate of segments that have the gap `gap`."""
     rows = np.maximum(sums.rows, 1.0)
     chance = np.clip(sums.mean_score - gap, 0.5 / rows, 1.0 - 0.5 / rows)
@@ -205,7 +162,7 @@ def _moments(sums: Sums, gap: Floats) -> tuple[Floats, Floats]:
     return variance, variance * (1.0 - 2.0 * chance) / rows
 
 
-def shrunken_gaps(sums: Sums, starts: Ints, centre: float) -> Shrunken:
+def shrunken_gaps(sums: SegmentSums, starts: Ints, centre: float) -> Shrunken:
     """Draw the gaps of each family of segments towards the gap of all rows."""
     score = np.nan_to_num(sums.mean_score, nan=0.5)
     if np.isnan(centre):
@@ -213,7 +170,7 @@ def shrunken_gaps(sums: Sums, starts: Ints, centre: float) -> Shrunken:
     return shrunken(sums.gap, sampling_variance(score, centre, sums.rows), starts, centre)
 
 
-def judged_columns(sums: Sums, found: Judged) -> dict[str, Floats]:
+def judged_columns(sums: SegmentSums, found: Judged) -> dict[str, Floats]:
     """Return what is told of segments and their gaps, but the p-values, by the names of the columns."""
     return {
         "rate": sums.rate,

@@ -13,7 +13,7 @@ from calframe._auditing._bands import banded
 from calframe._auditing._clusters import CLUSTER_TERMS, scatter, squared_residual, whole_scatter
 from calframe._auditing._crossings import Names, key_columns, segment_names
 from calframe._auditing._finest import Read, read_finest
-from calframe._auditing._gaps import Compared, Rules, Sums, compared, judged, judged_columns, shrunken_gaps
+from calframe._auditing._gaps import Compared, SegmentSums, compared, judged, judged_columns, shrunken_gaps
 from calframe._auditing._reference import reference_group
 from calframe._auditing._score_cells import LogitBins, search_cells
 from calframe._kernels._corrections import Correction
@@ -23,7 +23,7 @@ from calframe._table import Table, open_table
 from calframe._testing._disparities import Disparity, largest_gap_difference, smallest_ratio
 from calframe._testing._search import Search, search
 from calframe._typing import Bools, Floats, Json
-from calframe._verdicts import MIN_EVENTS, SHOWN_ROWS, Judged, worst_first
+from calframe._verdicts import MIN_EVENTS, SHOWN_ROWS, Judged, Rules, worst_first
 
 _TERMS = ("w2", "wy", "wp")
 _SEARCH_TERMS = (*_TERMS, "variance", "w2_variance")
@@ -129,8 +129,8 @@ class _Work:
 
     read: Read
     options: AuditOptions
-    whole: Sums
-    sums: Sums
+    whole: SegmentSums
+    sums: SegmentSums
     judged: Judged
     compared: Compared
     search: Search | None
@@ -139,7 +139,7 @@ class _Work:
     def of(cls, read: Read, options: AuditOptions, *, frequency: bool) -> _Work:
         """Add up, judge, compare and search."""
         finest, crossings, rules = read.finest, read.crossings, options.rules
-        cells = Sums.of_cells(finest.n, finest.cells.total, frequency=frequency)
+        cells = SegmentSums.of_cells(finest.n, finest.cells.total, frequency=frequency)
         sums = cells.over(crossings)
         inside = reference_group(options.reference, read.levels) if options.reference else None
         whole = cells.whole(finest.once if inside is None else inside)

@@ -12,17 +12,18 @@ from polars import selectors as cs
 
 from calframe._cli import _options as given
 from calframe._cli._check_data import annotation_lines, append_summary, json_text
-from calframe._cli._check_rules import Gate, Rule, read_limits, rules_of
+from calframe._cli._check_rules import read_limits, rules_of
 from calframe._cli._files import digest, reading
 from calframe._cli._input import open_input, warn_many_values
 from calframe._cli._output import check_target, put_text
 from calframe._cli._terminal import emit, waiting
 from calframe._cli._text import label_value
 from calframe._cli._typed import refuse_idle
+from calframe._gate._rules import Gate, Rule
 from calframe._metrics import metrics
 
 if TYPE_CHECKING:
-    from calframe._cli._check_numbers import Found, Request
+    from calframe._gate._found import Found, Request
 
 _STDOUT = Path("-")
 _TRIPPED = 1
@@ -175,7 +176,7 @@ def _check_json(json_output: Path | None, form: str, files: Sequence[str]) -> No
 
 
 def _computed(files: tuple[str, ...], rules: Sequence[Rule], **arguments: Any) -> tuple[Found, dict[str, Any]]:
-    from calframe._cli._check_numbers import found_by  # noqa: PLC0415  --help need not load it
+    from calframe._gate._found import found_by  # noqa: PLC0415  --help need not load it
 
     with reading(files), waiting("Checking"):
         request = _request(files, **arguments)
@@ -195,7 +196,7 @@ def _request(
     positive: str | None,
     **others: Any,
 ) -> Request:
-    from calframe._cli._check_numbers import Request  # noqa: PLC0415  as above
+    from calframe._gate._found import Request  # noqa: PLC0415  as above
 
     bins = given.read_bins(others["bins"])
     table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=others["time"])

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from calframe._cli._check_rules import Finding, Gate
 from calframe._cli._output import escaped
+from calframe._gate._rules import Finding, Gate
 from calframe._results import json_ready
 from calframe._version import __version__
 

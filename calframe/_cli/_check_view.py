@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calframe._cli._cells import NULL, name_text, number_text, range_text
-from calframe._cli._check_rules import Finding, Gate, Rule
 from calframe._cli._grid import Column, grid
 from calframe._cli._judged_view import and_more
 from calframe._cli._names import name_column
 from calframe._cli._notes import wrapped
 from calframe._cli._terminal import takes_style, width
+from calframe._gate._rules import Finding, Gate, Rule
 from calframe._verdicts import CLEAR, LEANS
 from calframe._words._lines import distinct
 from calframe._words._numbers import interval, points

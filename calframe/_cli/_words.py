@@ -11,7 +11,7 @@ _ARGUMENTS = (
     *("interval", "confidence_level", "tolerance", "alpha", "title", "metrics", "n_resamples", "rng"),
     *("pooling", "parameters", "interpolation", "epsilon", "target_smoothing", "off_diagonal", "intercept", "name"),
     *("cluster", "statistic", "df", "alternative", "kernel_law", "inequality", "correction", "reference", "window"),
-    *("psi_bins", "psi_floor", "batch", "run_length", "depth", "min_rows", "numeric_bins", "max_segments"),
+    *("psi_bins", "psi_floor", "batch", "run_length", "depth", "min_rows", "numeric_bins", "max_segments", "max_drift"),
 )
 _OPTIONS = {"metrics": "metric", "n_resamples": "resamples", "rng": "seed"}  # where they are not called the same
 _ROLES = ("label", "score", "by", "weight", "time", "cluster")  # of columns, of which messages speak by these names

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from calframe._conventions._edges import Edges
 from calframe._errors import ArgumentError
+from calframe._options import check_whole
 from calframe._typing import Closed
 
 _WIDTH = 80
@@ -95,10 +94,8 @@ class Convention:
 
     def _count(self, bins: Any) -> int:
         least = self.edges.least if self.edges else 1
-        count = self.default_bins if bins is None else bins
-        if not isinstance(count, int | np.integer) or isinstance(count, bool) or not least <= count <= _MOST_BINS:
-            msg = f"bins of {self.name!r} must be a whole number from {least} to {_MOST_BINS:,}; got {bins!r}."
-            raise ArgumentError(msg)
+        count: Any = self.default_bins if bins is None else bins
+        check_whole(f"bins of {self.name!r}", count, least, _MOST_BINS)
         return int(count)
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ from calframe._testing._distances import (
     wasserstein,
 )
 from calframe._testing._gathering import gathered
-from calframe._testing._rates import LEAST_EVENTS, LEAST_ROWS, Sums, change_pvalue
+from calframe._testing._rates import LEAST_EVENTS, LEAST_ROWS, ScoreSums, change_pvalue
 from calframe._typing import Bools, Floats, Ints, RateInterval
 from calframe._verdicts import Judged, gap_interval
 
@@ -154,7 +154,7 @@ def comparison_columns(lines: Lines, found: Comparison, options: Options, judged
     distance = kolmogorov_smirnov(pairs)
     unknown = np.full(len(distance), np.nan)
     ks_pvalue, exact = (unknown, unknown) if counted is None else smirnov_pvalue(counted, distance)
-    sums = Sums.of_tally(pairs.current), Sums.of_tally(pairs.reference).at(pairs.of)
+    sums = ScoreSums.of_tally(pairs.current), ScoreSums.of_tally(pairs.reference).at(pairs.of)
     values = (
         *_stability(found, sums, options, has_law=counted is not None),
         wasserstein(pairs),
@@ -162,7 +162,7 @@ def comparison_columns(lines: Lines, found: Comparison, options: Options, judged
         ks_pvalue,
         exact.astype(np.float64),
         sums[0].gap - sums[1].gap,
-        *_change_interval(*sums, level=1.0 - options.alpha),
+        *_change_interval(*sums, level=1.0 - options.rules.alpha),
         *_simultaneous(lines, found, sums, options, judged),
         change_pvalue(*sums)[0],
     )
@@ -170,19 +170,21 @@ def comparison_columns(lines: Lines, found: Comparison, options: Options, judged
 
 
 def _simultaneous(
-    lines: Lines, found: Comparison, sums: tuple[Sums, Sums], options: Options, judged: Judged
+    lines: Lines, found: Comparison, sums: tuple[ScoreSums, ScoreSums], options: Options, judged: Judged
 ) -> tuple[Floats, Floats]:
     """Return exact intervals of the changes of gaps that hold together, as those of the gaps do."""
     low, high = (np.full(len(found.lines), np.nan) for _ in range(2))
     for model in range(len(lines.reading.days.models)):
         mine = np.flatnonzero(lines.model[found.lines] == model)
-        level = sidak_level(1.0 - options.alpha, max(int(judged.enough[lines.model == model].sum()), 1))
+        level = sidak_level(1.0 - options.rules.alpha, max(int(judged.enough[lines.model == model].sum()), 1))
         pair = (each.at(mine) for each in sums)
         low[mine], high[mine] = _change_interval(*pair, level=level, method="clopper_pearson")
     return low, high
 
 
-def _change_interval(one: Sums, other: Sums, *, level: float, method: RateInterval = "wilson") -> tuple[Floats, Floats]:
+def _change_interval(
+    one: ScoreSums, other: ScoreSums, *, level: float, method: RateInterval = "wilson"
+) -> tuple[Floats, Floats]:
     own, its = (
         gap_interval(each.rate, each.mean_score, each.rows, level=level, method=method) for each in (one, other)
     )
@@ -213,7 +215,7 @@ def _by_rows(tally: Tally) -> Tally:
 
 
 def _stability(
-    found: Comparison, sums: tuple[Sums, Sums], options: Options, *, has_law: bool
+    found: Comparison, sums: tuple[ScoreSums, ScoreSums], options: Options, *, has_law: bool
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the stability index, what chance makes of it, its p-value, and the bins that are empty in one of both."""
     pairs = found.pairs

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from calframe._drifting._days import Days, judge_sums, rates
+from calframe._drifting._days import Days, judge_sums
 from calframe._drifting._spans import empty_periods
-from calframe._kernels._binned import ratio
-from calframe._kernels._corrections import Correction, adjusted
+from calframe._kernels._corrections import adjusted
 from calframe._periods import Every, Periods
-from calframe._testing._rates import change_pvalue
+from calframe._testing._rates import ScoreSums, change_pvalue
+from calframe._testing._summed import Sums, reaches
 from calframe._typing import Bools, Floats, Ints
-from calframe._verdicts import CLEAR, MIN_ROWS, Judged
+from calframe._verdicts import CLEAR, MIN_ROWS, Judged, Rules
 from calframe._words._numbers import plural, points
-
-_ROUNDING = 1e-6  # a hundred rows must not become fewer by arithmetic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,36 +92,36 @@ class Course:
         return int((self.table["verdict"] != "few").sum())
 
 
-def courses(days: Days, *, tolerance: float, alpha: float, correction: Correction = "holm") -> list[Course]:
+def courses(days: Days, rules: Rules) -> list[Course]:
     """Judge the periods of each model over all segments, and find its run to the end."""
     found, empty = [], len(empty_periods(days.periods.starts, days.periods.every))
     for number, model in enumerate(days.models):
         mine = days.model == number
         index = np.where(mine, days.periods.index, -1)
-        sums = days.totals(index, len(days.periods.starts))
-        judged = judge_sums(sums, tolerance=tolerance, alpha=alpha, correction=correction)
+        sums = days.sums.added(index, len(days.periods.starts))
+        judged = judge_sums(sums, rules)
         found.append(
             Course(
                 model=model,
                 every=days.periods.every,
                 zone=days.zone,
                 table=_table(days.periods, sums, judged),
-                undated=round(days.sums["n"][mine & (index < 0)].sum()),
-                since=_since(days, index, judged, model, tolerance=tolerance, alpha=alpha, correction=correction),
+                undated=round(days.sums.n[mine & (index < 0)].sum()),
+                since=_since(days, index, judged, model, rules),
                 n_empty=empty,
             )
         )
     return found
 
 
-def _table(periods: Periods, sums: dict[str, Floats], judged: Judged) -> pl.DataFrame:
+def _table(periods: Periods, sums: Sums, judged: Judged) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
             "period": pl.Series(periods.starts, dtype=pl.Date),
             "label": pl.Series(periods.labels, dtype=pl.String),
-            "n": np.rint(sums["n"]).astype(np.int64),
-            "rate": ratio(sums["wy"], sums["w"]),
-            "mean_score": ratio(sums["wp"], sums["w"]),
+            "n": np.rint(sums.n).astype(np.int64),
+            "rate": sums.rate,
+            "mean_score": sums.mean_score,
             "gap": judged.gap,
             "gap_low": judged.low,
             "gap_high": judged.high,
@@ -142,27 +140,18 @@ def states(known: Bools, low: Floats, high: Floats) -> list[str]:
     return ["over" if a else "under" if b else "in" for a, b in zip(over, under, strict=True)]
 
 
-def _since(
-    days: Days,
-    index: Ints,
-    judged: Judged,
-    model: str | None,
-    *,
-    tolerance: float,
-    alpha: float,
-    correction: Correction,
-) -> Since | None:
+def _since(days: Days, index: Ints, judged: Judged, model: str | None, rules: Rules) -> Since | None:
     """Return the run of marked periods to the end, if it is one way and, taken together, beyond the tolerance."""
     first = _run_to_the_end(days.periods, judged)
     if first is None:
         return None
     part = np.where(index < 0, -1, (index >= first).astype(np.int64))
-    sums, level = days.totals(part, 2), alpha / judged.comparisons
-    sides = judge_sums(sums, tolerance=tolerance, alpha=level)
-    if sides.verdict[1] not in CLEAR or not _changed(sides, sums, tolerance=tolerance, alpha=level):
+    sums, strict = days.sums.added(part, 2), replace(rules, alpha=rules.alpha / judged.comparisons)
+    sides = judge_sums(sums, strict)
+    if sides.verdict[1] not in CLEAR or not _changed(sides, sums, strict):
         return None
     up, splits = bool(sides.gap[1] > sides.gap[0]), judged.comparisons - 1
-    moved, known = _moved(days, part, splits=splits, up=up, alpha=alpha, correction=correction)
+    moved, known = _moved(days, part, rules, splits=splits, up=up)
     return Since(
         model=model,
         label=days.periods.labels[first],
@@ -190,7 +179,7 @@ def _run_to_the_end(periods: Periods, judged: Judged) -> int | None:
     return int(known[place]) if place > 0 else None
 
 
-def _changed(sides: Judged, sums: dict[str, Floats], *, tolerance: float, alpha: float) -> bool:
+def _changed(sides: Judged, sums: ScoreSums, rules: Rules) -> bool:
     """Tell whether the gap moved away from zero: a gap that was always there did not begin with the run.
 
     The change must be real (the test of `drift` that two gaps are the same), and either the gap before was no clear one
@@ -199,13 +188,12 @@ def _changed(sides: Judged, sums: dict[str, Floats], *, tolerance: float, alpha:
     if not sides.judged.all():
         return False
     change = float(sides.gap[1] - sides.gap[0])
-    both = rates(sums)
-    real = bool(change_pvalue(both.at(np.array([1])), both.at(np.array([0])))[0][0] <= alpha)
+    real = bool(change_pvalue(sums.at(np.array([1])), sums.at(np.array([0])))[0][0] <= rules.alpha)
     away = change * float(sides.gap[1]) > 0
-    return real and away and (sides.verdict[0] not in CLEAR or abs(change) > tolerance)
+    return real and away and (sides.verdict[0] not in CLEAR or abs(change) > rules.tolerance)
 
 
-def _moved(days: Days, part: Ints, *, splits: int, up: bool, alpha: float, correction: Correction) -> tuple[int, int]:
+def _moved(days: Days, part: Ints, rules: Rules, *, splits: int, up: bool) -> tuple[int, int]:
     """Count the segments whose gap clearly moved the same way, of those with rows enough on both sides.
 
     Where the run begins was found on the same rows. So p-values count as often as there are periods it could have
@@ -215,9 +203,9 @@ def _moved(days: Days, part: Ints, *, splits: int, up: bool, alpha: float, corre
         return 0, 0
     segment = days.series // len(days.models)
     count = int(segment.max()) + 1
-    both = rates(days.totals(np.where(part < 0, -1, 2 * segment + part), 2 * count))
-    known = np.flatnonzero((both.rows.reshape(count, 2) >= MIN_ROWS - _ROUNDING).all(axis=1))
+    both = days.sums.added(np.where(part < 0, -1, 2 * segment + part), 2 * count)
+    known = np.flatnonzero(reaches(both.rows, MIN_ROWS).reshape(count, 2).all(axis=1))
     before, after = (both.at(2 * known + side) for side in (0, 1))
-    pvalue = adjusted(np.minimum(splits * change_pvalue(after, before)[0], 1.0), correction)
-    moved = (pvalue <= alpha) & ((after.gap > before.gap) == up)
+    pvalue = adjusted(np.minimum(splits * change_pvalue(after, before)[0], 1.0), rules.correction)
+    moved = (pvalue <= rules.alpha) & ((after.gap > before.gap) == up)
     return int(moved.sum()), len(known)

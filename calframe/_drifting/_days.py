@@ -12,20 +12,30 @@ import numpy as np
 
 from calframe._cells import Groups, cells_plan, changes, read_groups
 from calframe._errors import SegmentError
-from calframe._kernels._binned import effective_rows, ratio
-from calframe._kernels._corrections import Correction
 from calframe._periods import Every, Periods, periods_of
 from calframe._registry import Term
 from calframe._roles import Roles
 from calframe._table import Table, model_alias, open_table
-from calframe._testing._rates import Sums
-from calframe._typing import Floats, Ints
-from calframe._verdicts import Judged, judge
+from calframe._testing._rates import ScoreSums
+from calframe._testing._summed import Sums
+from calframe._typing import Ints
+from calframe._verdicts import Judged, Rules, judge
 from calframe._words._numbers import plural
 
 _FIRST_DAY, _LAST_DAY = 1_01_01, 9999_12_31
 _ALL_ROWS = "all rows"
-_TERMS = ("wp", "wy", "w2", "variance", "w2_variance", "w2_score")
+_SUMS = {
+    "n": "n",
+    "weight": "w",
+    "squared": "w2",
+    "score": "wp",
+    "label": "wy",
+    "variance": "variance",
+    "squared_variance": "w2_variance",
+    "squared_score": "w2_score",
+}
+"""The terms of rows behind each of the sums."""
+_TERMS = tuple(term for term in _SUMS.values() if term not in ("n", "w"))  # which every aggregate has
 _OWN: Mapping[str, Term] = {"w2_score": lambda row: row.squared(row.score)}
 
 
@@ -35,9 +45,8 @@ class Days:
 
     Attributes
     ----------
-    sums : dict of str to ndarray
-        Rows ``n``, weight ``w``, weighted scores ``wp`` and labels ``wy``, squared weight ``w2``, and what variances
-        need: ``variance``, ``w2_variance`` and ``w2_score`` of each group.
+    sums : ScoreSums
+        The sums of each group.
     series : ndarray of int64
         The series, a segment of one model, of each group; they are numbered in the order of the keys.
     model : ndarray of int64
@@ -52,7 +61,7 @@ class Days:
         The time zone of the days: the one asked for, or the one that the column's type carries.
     """
 
-    sums: dict[str, Floats]
+    sums: ScoreSums
     series: Ints
     model: Ints
     models: tuple[str | None, ...]
@@ -60,24 +69,16 @@ class Days:
     periods: Periods
     zone: str | None
 
-    def totals(self, index: Ints, count: int) -> dict[str, Floats]:
-        """Add the sums of groups up by an index; -1 belongs nowhere."""
-        known = index >= 0
-        return {
-            name: np.asarray(np.bincount(index[known], values[known], minlength=count), dtype=np.float64)
-            for name, values in self.sums.items()
-        }
-
 
 def read_days(data: Any, roles: Roles, *, every: Every | None, engine: Any) -> Days:
     """Sum a table up by segment and day where it is: no row is read."""
     table = open_table(data, roles, by_day=True)
     groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=None, own=_OWN), engine=engine), _TERMS)
-    sums = {name: groups.cells.total(name) for name in ("n", "w", *_TERMS)}
+    sums = ScoreSums(**{name: groups.cells.total(term) for name, term in _SUMS.items()})
     return days_of(replace(table, keys=table.keys[: len(roles.by)]), groups, sums, every=every)
 
 
-def days_of(by: Table, groups: Groups, sums: dict[str, Floats], *, every: Every | None) -> Days:
+def days_of(by: Table, groups: Groups, sums: ScoreSums, *, every: Every | None) -> Days:
     """Say of groups, which come sorted by segment, to what series and period they belong.
 
     Parameters
@@ -86,7 +87,7 @@ def days_of(by: Table, groups: Groups, sums: dict[str, Floats], *, every: Every 
         The opened table with the user's segment columns alone as keys.
     groups : Groups
         Its groups: segment, day and model.
-    sums : dict of str to ndarray
+    sums : ScoreSums
         Their sums.
     every : str or None
         Length of a period.
@@ -143,29 +144,16 @@ def _zone(by: Table) -> str | None:
     return getattr(nw.from_native(by.native).collect_schema()[by.roles.time], "time_zone", None)
 
 
-def rates(sums: dict[str, Floats]) -> Sums:
-    """Return sums as tests of numbers of positives take them."""
-    return Sums(
-        weight=sums["w"],
-        score=sums["wp"],
-        label=sums["wy"],
-        squared=sums["w2"],
-        variance=sums["variance"],
-        squared_variance=sums["w2_variance"],
-        squared_score=sums["w2_score"],
-        n=sums["n"],
-    )
-
-
-def judge_sums(sums: dict[str, Floats], *, tolerance: float, alpha: float, correction: Correction = "holm") -> Judged:
+def judge_sums(sums: Sums, rules: Rules) -> Judged:
     """Judge sums; a period in which nothing, or everything, happens is news, so that no events are asked for."""
     return judge(
-        rate=ratio(sums["wy"], sums["w"]),
-        score=ratio(sums["wp"], sums["w"]),
-        n=np.nan_to_num(effective_rows(sums["w"], sums["w2"])),
-        rows=sums["n"],
-        tolerance=tolerance,
-        alpha=alpha,
-        correction=correction,
+        rate=sums.rate,
+        score=sums.mean_score,
+        n=sums.rows,
+        rows=sums.n,
+        tolerance=rules.tolerance,
+        alpha=rules.alpha,
+        correction=rules.correction,
+        min_rows=rules.min_rows,
         min_events=0.0,
     )

@@ -12,14 +12,14 @@ from calframe._drifting._days import judge_sums
 from calframe._drifting._reading import Reading
 from calframe._kernels import _binned, _debiased, _null
 from calframe._kernels._binned import run_starts, segment_sum
-from calframe._kernels._corrections import Correction, adjusted
+from calframe._kernels._corrections import adjusted
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._testing._gathering import gathered
-from calframe._testing._rates import Sums
+from calframe._testing._rates import ScoreSums
 from calframe._testing._tails import binomial_pvalue
 from calframe._typing import Bools, Floats, Ints
-from calframe._verdicts import Judged
+from calframe._verdicts import Judged, Rules
 
 BINNED = ("ece", "ece_expected", "brier", "reliability", "resolution", "uncertainty", "within_bin")
 
@@ -36,18 +36,14 @@ class Options:
         Edges of the bins of the stability index, or how many of about equal weight the reference makes.
     psi_floor : float or None
         The share that stands for an empty bin.
-    tolerance, alpha : float
-        As of the verb.
-    correction : str
-        How p-values are adjusted.
+    rules : Rules
+        What gaps are judged by.
     """
 
     bins: BinChoice
     psi_bins: Bins | int
     psi_floor: float | None
-    tolerance: float
-    alpha: float
-    correction: Correction
+    rules: Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,14 +115,11 @@ class Lines:
 
 def judged_lines(lines: Lines, options: Options) -> Judged:
     """Judge the gaps of the lines, those of each model together."""
-    sums = lines.reading.days.totals(lines.of_group, len(lines))
+    sums = lines.reading.days.sums.added(lines.of_group, len(lines))
     parts = []
     for model in range(len(lines.reading.days.models)):
         mine = lines.model == model
-        its = {name: values[mine] for name, values in sums.items()}
-        parts.append(
-            (mine, judge_sums(its, tolerance=options.tolerance, alpha=options.alpha, correction=options.correction))
-        )
+        parts.append((mine, judge_sums(sums.at(mine), options.rules)))
     return joined(parts, len(lines))
 
 
@@ -192,7 +185,7 @@ def zero_pvalue(lines: Lines) -> Floats:
 
     It is the test behind the verdicts. NaN where weights differ and are worth hardly a row.
     """
-    sums = Sums.of_tally(lines.tally)
+    sums = ScoreSums.of_tally(lines.tally)
     pvalue = binomial_pvalue(sums.rate, sums.mean_score, sums.rows)
     return lines.spread(np.where(sums.outweighed, np.nan, pvalue))
 
@@ -202,5 +195,5 @@ def corrected(lines: Lines, pvalue: Floats, options: Options) -> Floats:
     out = np.full(len(lines), np.nan)
     for model in range(len(lines.reading.days.models)):
         mine = lines.model == model
-        out[mine] = adjusted(pvalue[mine], options.correction)
+        out[mine] = adjusted(pvalue[mine], options.rules.correction)
     return out

@@ -21,7 +21,8 @@ from calframe._roles import Roles
 from calframe._source import opened
 from calframe._table import Table, open_table, view_of
 from calframe._testing._gathering import gathered
-from calframe._typing import Bools, Floats, Ints
+from calframe._testing._rates import ScoreSums
+from calframe._typing import Bools, Ints
 from calframe._words._numbers import plural
 
 Batch: TypeAlias = Literal["time", "day"]
@@ -102,13 +103,15 @@ def read(
     tally = Tally.joined([tally for _, tally in found]) if found else _nothing()
     present = np.concatenate([segments for segments, _ in found]) if found else np.zeros(0, dtype=np.int64)
     by = replace(table, keys=table.keys[: len(roles.by)])
+    # from the sorted scores: the last digits of the engine's sums depend on the order of adding
+    sums = ScoreSums.of_tally(tally).added(present, len(groups))
     return Reading(
         table=table,
         by=by,
         groups=groups,
         tally=tally,
         present=present,
-        days=days_of(by, groups, _sums(tally, present, len(groups)), every=every),
+        days=days_of(by, groups, sums, every=every),
         largest_weight=_largest_weight(table, rows),
     )
 
@@ -158,24 +161,3 @@ def _largest_weight(table: Table, rows: nw.LazyFrame[Any]) -> float:
         return 1.0
     found = table.collect(rows.select(nw.col("_cf_w").max())).get_column("_cf_w").to_list()[0]
     return float(found or 1.0)
-
-
-def _sums(tally: Tally, present: Ints, count: int) -> dict[str, Floats]:
-    """Return the sums of the groups.
-
-    From the sorted scores rather than the engine's sums, whose last digits depend on the order of adding.
-    """
-    terms = {
-        "n": tally.rows,
-        "w": tally.weight,
-        "wp": tally.weight * tally.score,
-        "wy": tally.positive,
-        "w2": tally.squared,
-        "variance": tally.weight * (tally.score * (1.0 - tally.score)),
-        "w2_variance": tally.squared * (tally.score * (1.0 - tally.score)),
-        "w2_score": tally.squared * tally.score,
-    }
-    return {
-        name: np.asarray(np.bincount(present, tally.total(values), minlength=count), dtype=np.float64)
-        for name, values in terms.items()
-    }

@@ -11,6 +11,7 @@ import numpy as np
 
 from calframe._drifting._spans import days_named, start_of
 from calframe._errors import ArgumentError
+from calframe._options import is_whole
 from calframe._periods import Periods
 from calframe._source import opened
 from calframe._typing import Bools
@@ -89,7 +90,7 @@ def check_reference(reference: Any, time: str | None, window: Any) -> int:
             raise ArgumentError(msg) from error
     if window is None:
         return _WINDOW
-    if not isinstance(window, int | np.integer) or isinstance(window, bool) or window < 1:
+    if not is_whole(window) or window < 1:
         msg = f"window must be a number of periods of 1 or more; got {window!r}."
         raise ArgumentError(msg)
     if not (isinstance(reference, str) and reference == _ROLLING):

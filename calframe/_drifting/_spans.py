@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from calframe._options import is_whole
 from calframe._periods import Every, periods_of
 
 _MONTHS: dict[Every, int] = {"1mo": 1, "1q": 3, "1y": 12}
@@ -57,7 +56,7 @@ def days_named(one: Any) -> tuple[dt.date, dt.date] | None:
     if isinstance(one, dt.date):
         day = one.date() if isinstance(one, dt.datetime) else one
         return day, day
-    text = str(one) if isinstance(one, int | np.integer) and not isinstance(one, bool) else one
+    text = str(one) if is_whole(one) else one
     if not isinstance(text, str):
         return None
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -12,8 +13,8 @@ from calframe._drifting._comparing import Comparison, comparison_columns, notes,
 from calframe._drifting._days import judge_sums
 from calframe._drifting._frames import as_dates
 from calframe._drifting._numbers import Lines, Options, binned_columns, corrected, judged_lines, zero_pvalue
-from calframe._kernels._binned import ratio
 from calframe._kernels._intervals import sidak_level
+from calframe._testing._summed import Sums
 from calframe._typing import Ints
 
 TABLE = (
@@ -74,11 +75,11 @@ PARTS = ("measure", "reference", "score_mix", "class_prior", "rest", "current")
 
 def periods_table(lines: Lines, found: Comparison, options: Options) -> nw.DataFrame[Any]:
     """Return the table of periods in the user's library."""
-    judged, tally = judged_lines(lines, options), lines.tally
+    judged, sums = judged_lines(lines, options), Sums.of_tally(lines.tally)
     columns = _counts(lines)
     columns |= {
-        "rate": lines.spread(ratio(tally.total(tally.positive), tally.total(tally.weight))),
-        "mean_score": lines.spread(ratio(tally.total(tally.weight * tally.score), tally.total(tally.weight))),
+        "rate": lines.spread(sums.rate),
+        "mean_score": lines.spread(sums.mean_score),
         "gap": judged.gap,
         "gap_low": judged.low,
         "gap_high": judged.high,
@@ -131,24 +132,14 @@ def reference_table(lines: Lines, found: Comparison, options: Options) -> pl.Dat
     if found.owner is None:
         return pl.DataFrame(schema=_REFERENCE)
     model, count = lines.reading.model[found.owner], len(days.models)
-    terms = {"n": tally.rows, "w": tally.weight, "wp": tally.weight * tally.score, "wy": tally.positive}
-    sums = {
-        name: np.asarray(np.bincount(model, tally.total(values), minlength=count), dtype=np.float64)
-        for name, values in {**terms, "w2": tally.squared}.items()
-    }
-    parts = [
-        judge_sums(
-            {name: values[i : i + 1] for name, values in sums.items()},
-            tolerance=options.tolerance,
-            alpha=1.0 - sidak_level(1.0 - options.alpha, count),  # one of many models is soon off by chance
-        )
-        for i in range(count)
-    ]
+    sums = Sums.of_tally(tally).added(model, count)
+    alpha = 1.0 - sidak_level(1.0 - options.rules.alpha, count)  # one of many models is soon off by chance
+    parts = [judge_sums(sums.at(np.array([i])), replace(options.rules, alpha=alpha)) for i in range(count)]
     columns = {name: [float(getattr(part, end)[0]) for part in parts] for name, end in _ENDS.items()}
     frame = pl.DataFrame(
         {
             "model": list(days.models),
-            "n": np.rint(sums["n"]).astype(np.int64),
+            "n": np.rint(sums.n).astype(np.int64),
             **columns,
             "verdict": [part.verdict[0] for part in parts],
         },

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from calframe._verdicts import WORDS
 from calframe._words._numbers import count, interval, percent, points, pvalue
 
 _ALL_ROWS = "all rows"  # what is not split into periods
@@ -15,15 +16,8 @@ _NONE = "–"
 _MARK = "*"
 PSI = ("PSI", "chance")
 """Headings of the PSI and of what chance makes of it."""
-_VERDICTS = {
-    "over": "▲ over",
-    "under": "▼ under",
-    "leans_over": "△ leans over",
-    "leans_under": "▽ leans under",
-    "within": "● within",
-    "unsure": "○ undecided",
-    "few": "– few rows",
-}
+_SHORT = {"leans_over": "leans over", "leans_under": "leans under", "unsure": "undecided", "few": "few rows"}
+"""What stands behind the symbol of a verdict where its own name would not do: a column has no room for its words."""
 
 
 def periods_view(table: pl.DataFrame, labels: Mapping[Any, str], *, alpha: float) -> pl.DataFrame:
@@ -58,7 +52,7 @@ def _texts(row: Mapping[str, Any], labels: Mapping[Any, str], alpha: float) -> t
         pvalue(row["gap_change_pvalue_adjusted"]),
         _thousandths(row["psi"]) + (_MARK if _is_beyond(row["psi_pvalue_adjusted"], alpha) else ""),
         _thousandths(row["psi_expected"]),
-        _VERDICTS[row["verdict"]],
+        f"{WORDS[row['verdict']][0]} {_SHORT.get(row['verdict'], row['verdict'])}",
     )
 
 

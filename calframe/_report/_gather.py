@@ -29,7 +29,7 @@ from calframe._segments import (
     score_limit,
     whole,
 )
-from calframe._verdicts import SHOWN_ROWS
+from calframe._verdicts import SHOWN_ROWS, Rules
 
 
 def gather(
@@ -99,7 +99,7 @@ def _course(
     days = read_days(data, replace(roles, by=roles.by[:1]), every=every, engine=engine)
     if not days.periods.starts:
         return None
-    [course] = courses(days, tolerance=tolerance, alpha=alpha)
+    [course] = courses(days, Rules(tolerance=tolerance, alpha=alpha))
     told = pl.when(pl.col("n") >= SHOWN_ROWS).then(pl.col(pl.Float64))
     return replace(course, table=course.table.with_columns(told, pl.col("period").cast(pl.String)))
 

@@ -20,7 +20,7 @@ Df: TypeAlias = Literal["external", "internal"]
 Grouping: TypeAlias = Callable[[Tally], Ints]
 
 _WIDER = 1.12  # by how much the variance of the statistic may exceed that of its chi-square law
-_SMALL, _LEAST, _SHARE = 5.0, 1.0, 0.2  # Cochran: no expected count below 1, a fifth of them below 5
+SMALL, LEAST, _SHARE = 5.0, 1.0, 0.2  # Cochran: no expected count below 1, a fifth of them below 5
 ENOUGH = 100.0  # expected counts of which the tail of the law is good, too
 ONE_GROUP = "too few groups for a degree of freedom"
 SMALL_COUNTS = "small expected counts: the chi-square law is rough"
@@ -94,7 +94,7 @@ class Groups:
 
     def small(self) -> Bools:
         """Return where expected counts are small: one below 1, or more than a fifth below 5."""
-        return np.asarray((self.lower_than(_LEAST) > 0) | (self.lower_than(_SMALL) > _SHARE * self.counts()))
+        return are_small(self.lower_than(LEAST) > 0, self.lower_than(SMALL), self.counts())
 
     def lower_than(self, count: float) -> Floats:
         """Return how many groups of each segment expect fewer positives, or negatives."""
@@ -141,14 +141,7 @@ def hosmer_lemeshow(tally: Tally, grouping: Grouping, *, df: Df, asked: int | No
     """
     groups = Groups.of(tally, grouping(tally))
     seen, counts = groups.statistic(), groups.counts()
-    freedom = (counts if df == "external" else counts - 2).astype(np.float64)
-    pvalue = np.where(freedom >= 1, special.gammaincc(np.maximum(freedom, 1.0) / 2.0, seen / 2.0), np.nan)
-    found = Found.of_law(seen, pvalue, "chi2", df=freedom, groups=counts).noted(freedom < 1, ONE_GROUP)
-    found = found.noted(groups.small() & (freedom >= 1), SMALL_COUNTS)
-    if asked is not None:
-        for count in np.unique(counts[counts < asked]):
-            found = found.noted(counts == count, f"{count} group{'s' if count > 1 else ''} instead of {asked}")
-    found = found.of_many(tally.total(tally.rows))
+    found = of_groups(seen, counts, groups.small(), df=df, asked=asked).of_many(tally.total(tally.rows))
     if df == "internal":
         return found
 
@@ -166,7 +159,7 @@ def hosmer_lemeshow(tally: Tally, grouping: Grouping, *, df: Df, asked: int | No
 
         return staged(seen[where], draws, side="greater", drawing=drawing)
 
-    floor, wide, tiny = drawing.least("greater"), groups.doubtful(), groups.lower_than(_SMALL) > 0
+    floor, wide, tiny = drawing.least("greater"), groups.doubtful(), groups.lower_than(SMALL) > 0
     found = found.settled(wide, redraw, floor=floor).settled(~wide & tiny, redraw, floor=floor, below=FAR)
     some = (groups.lower_than(ENOUGH) > 0) & ~wide & ~tiny  # counts of which only the far tail is doubtful
     return found.settled(some, redraw_groups, floor=floor, below=FAR, above=drawing.beyond_doubt)
@@ -186,6 +179,55 @@ def rough_law(found: Found) -> str | None:
         return None
     many = int((~np.isnan(found.pvalue)).sum())
     return f"hosmer_lemeshow: small expected counts in {small.sum():,} of {many:,} tests, whose chi-square law is rough"
+
+
+def of_groups(seen: Floats, counts: Ints, small: Bools, *, df: Df, asked: int | None, several: int = 1) -> Found:
+    """Return what the chi-square law says of statistics over groups, with notes where it cannot be trusted.
+
+    Parameters
+    ----------
+    seen : ndarray
+        The statistic of each segment.
+    counts : ndarray of int64
+        The number of its groups.
+    small : ndarray of bool
+        Whether expected counts are small.
+    df : {"external", "internal"}
+        As many degrees of freedom as groups, or two fewer, each times `several`.
+    asked : int or None
+        The number of groups asked for.
+    several : int, default 1
+        Classes less one.
+    """
+    freedom = ((counts if df == "external" else counts - 2) * several).astype(np.float64)
+    pvalue = np.where(freedom >= 1, special.gammaincc(np.maximum(freedom, 1.0) / 2.0, seen / 2.0), np.nan)
+    found = Found.of_law(seen, pvalue, "chi2", df=freedom, groups=counts).noted(freedom < 1, ONE_GROUP)
+    found = found.noted(small & (freedom >= 1), SMALL_COUNTS)
+    for fewer in np.unique(counts[counts < (asked or 0)]):
+        found = found.noted(counts == fewer, f"{fewer} group{'s' if fewer > 1 else ''} instead of {asked}")
+    return found
+
+
+def are_small(tiny: Bools, low: Floats, cells: Ints) -> Bools:
+    """Return where Cochran's rule says that expected counts are small.
+
+    Parameters
+    ----------
+    tiny : ndarray of bool
+        Whether one of them is below 1.
+    low : ndarray
+        How many are below 5.
+    cells : ndarray of int64
+        How many there are.
+
+    Examples
+    --------
+    Of ten counts two may be below 5, and three may not.
+
+    >>> are_small(np.array([False, False, True]), np.array([2.0, 3.0, 1.0]), np.array([10, 10, 10]))
+    array([False,  True,  True])
+    """
+    return np.asarray(tiny | (low > _SHARE * cells))
 
 
 def quantile_groups(tally: Tally, count: int) -> Ints:

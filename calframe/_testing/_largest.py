@@ -8,6 +8,8 @@ from calframe._testing._draws import Side
 from calframe._testing._found import Found
 from calframe._typing import Floats
 
+ROUNDING = 1e-9  # statistics in units of their spread that differ by less are equal
+
 
 def adjusted_by_largest(found: Found, *, side: Side) -> Floats:
     """Return p-values adjusted over segments: how often the largest standardised statistic drawn reaches that seen.
@@ -39,6 +41,24 @@ def adjusted_by_largest(found: Found, *, side: Side) -> Floats:
     standard = sign((draws[:, moving] - mean[moving]) / spread[moving])
     far = np.where(np.isnan(standard), -np.inf, standard).max(axis=1)
     own = sign((found.statistic[moving] - mean[moving]) / spread[moving])
-    reached = len(far) - np.searchsorted(np.sort(far), own - 1e-9, side="left")
-    out[moving] = np.maximum((1.0 + reached) / (1.0 + len(far)), found.least[moving])
+    out[moving] = np.maximum(pvalue_of_largest(own, far), found.least[moving])
     return out
+
+
+def pvalue_of_largest(seen: Floats, largest: Floats) -> Floats:
+    """Return how often the largest statistic of a draw reaches each of those seen: ``(1 + #{L* >= T}) / (1 + draws)``.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (n_segments,)
+        The statistics, in units in which a difference of 1e-9 is rounding.
+    largest : ndarray of shape (n_draws,)
+        The largest one of each draw.
+
+    Examples
+    --------
+    >>> pvalue_of_largest(np.array([2.0, 5.0]), np.array([1.0, 2.0, 3.0]))
+    array([0.75, 0.25])
+    """
+    reached = len(largest) - np.searchsorted(np.sort(largest), seen - ROUNDING, side="left")
+    return np.asarray((1.0 + reached) / (1.0 + len(largest)), dtype=np.float64)

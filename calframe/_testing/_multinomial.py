@@ -7,16 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from calframe._kernels import _special as special
 from calframe._kernels._vectors import Vectors
 from calframe._testing._draws import Drawing, Drawn, staged
 from calframe._testing._found import FAR, Found
-from calframe._testing._groups import ENOUGH, ONE_GROUP, SMALL_COUNTS, Df
+from calframe._testing._groups import ENOUGH, LEAST, SMALL, Df, are_small, of_groups
 from calframe._testing._luck import Luck
 from calframe._typing import Bools, Floats, Ints
 
 _DIGITS = 12  # to which scores are rounded, so that sums of parts tie where they should
-_SMALL, _LEAST, _SHARE = 5.0, 1.0, 0.2  # Cochran: no expected count below 1, a fifth of them below 5
 
 
 def multinomial_hosmer_lemeshow(
@@ -52,14 +50,8 @@ def multinomial_hosmer_lemeshow(
     group = _groups(vectors, count, bin_of)
     counts = vectors.total(_first_of(vectors, group)).astype(np.int64)
     seen, least, low = _compared(vectors, group, vectors.label)
-    several = vectors.classes - 1
-    freedom = ((counts if df == "external" else counts - 2) * several).astype(np.float64)
-    pvalue = np.where(freedom >= 1, special.gammaincc(np.maximum(freedom, 1.0) / 2.0, seen / 2.0), np.nan)
-    found = Found.of_law(seen, pvalue, "chi2", df=freedom, groups=counts).noted(freedom < 1, ONE_GROUP)
-    small = (least < _LEAST) | (low > _SHARE * counts * vectors.classes)
-    found = found.noted(small & (freedom >= 1), SMALL_COUNTS)
-    for fewer in np.unique(counts[counts < count]):
-        found = found.noted(counts == fewer, f"{fewer} group{'s' if fewer > 1 else ''} instead of {count}")
+    small = are_small(least < LEAST, low, counts * vectors.classes)
+    found = of_groups(seen, counts, small, df=df, asked=count, several=vectors.classes - 1)
     found = found.of_many(vectors.total(vectors.weight))
 
     def redraw(where: Bools) -> tuple[Floats, Floats]:
@@ -141,5 +133,5 @@ def _compared(vectors: Vectors, group: Ints, label: Ints) -> tuple[Floats, Float
     return (
         parts.reshape(shape).sum(axis=1),
         known.reshape(shape).min(axis=1),
-        (known < _SMALL).reshape(shape).sum(axis=1).astype(np.float64),
+        (known < SMALL).reshape(shape).sum(axis=1).astype(np.float64),
     )

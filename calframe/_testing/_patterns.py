@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -19,7 +19,8 @@ from calframe._kernels._tally import Tally
 from calframe._testing._curvature import chances, curve_test, line_test
 from calframe._testing._draws import Drawing
 from calframe._testing._found import adjusted_surely, reach
-from calframe._testing._rates import Sums, rarer_events, rate_pvalue
+from calframe._testing._rates import ScoreSums, rarer_events, rate_pvalue
+from calframe._testing._summed import Sums, reaches
 from calframe._typing import Bools, Floats
 
 Pattern: TypeAlias = Literal[
@@ -90,17 +91,15 @@ def measured(tally: Tally, rules: Rules, drawing: Drawing, *, narrow: bool = Fal
         Whether scores are float32, so that the edge of extreme scores is, too.
     """
     level = 1.0 - rules.alpha
-    weight, positive = tally.total(tally.weight), tally.total(tally.positive)
-    rate, score = positive / weight, tally.total(tally.weight * tally.score) / weight
-    rows = effective_rows(weight, tally.total(tally.squared))
-    low, high = rate_interval(rate, rows, level=level)
+    sums = Sums.of_tally(tally)
+    low, high = rate_interval(sums.rate, sums.rows, level=level)
     values: Values = {
-        "rate": rate,
-        "mean_score": score,
-        "rows": rows,
-        "gap": score - rate,
-        "gap_low": score - high,
-        "gap_high": score - low,
+        "rate": sums.rate,
+        "mean_score": sums.mean_score,
+        "rows": sums.rows,
+        "gap": sums.gap,
+        "gap_low": sums.mean_score - high,
+        "gap_high": sums.mean_score - low,
     }
     values |= _line(tally, rules, drawing, level) | _parts(tally, level) | _band(tally)
     return values | _extremes(tally, rules, level, narrow=narrow)
@@ -126,7 +125,7 @@ def enough(values: Mapping[str, Floats], rules: Rules) -> Bools:
     """Return where there are rows enough, and of both outcomes, seen or expected."""
     rows, rate, score = values["rows"], values["rate"], values["mean_score"]
     rarer = rarer_events(rows, rate, score)
-    return np.asarray((rows >= rules.min_rows - _ROUNDING) & (rarer >= rules.min_events - 1e-6))
+    return np.asarray(reaches(rows, rules.min_rows) & reaches(rarer, rules.min_events))
 
 
 def patterns(values: Mapping[str, Floats], rules: Rules) -> NDArray[np.object_]:
@@ -233,7 +232,7 @@ def collapsed(v: Mapping[str, Floats], rules: Rules) -> Bools:
     """Return where most scores lie within a narrow band, although outcomes in it vary."""
     with np.errstate(invalid="ignore"):
         rarer = np.minimum(v["band_rate"], 1.0 - v["band_rate"]) * v["band_share"] * v["rows"]
-        return np.asarray((v["band_share"] >= COLLAPSE_SHARE - _ROUNDING) & (rarer >= rules.min_events - 1e-6))
+        return np.asarray((v["band_share"] >= COLLAPSE_SHARE - _ROUNDING) & reaches(rarer, rules.min_events))
 
 
 def sloped(v: Mapping[str, Floats]) -> Bools:
@@ -338,28 +337,24 @@ def _extremes(tally: Tally, rules: Rules, level: float, *, narrow: bool) -> Valu
     there = (low | high).astype(np.float64)
     wrong = there * np.where(low, tally.positive, tally.negative)
     chance = np.where(low, tally.score, 1.0 - tally.score)
-    squared, weight = tally.total(tally.squared * there), tally.total(tally.weight * there)
-    spread = there * chance * (1.0 - chance)
-    sums = Sums(
-        weight=weight,
-        score=tally.total(tally.weight * there * chance),
-        label=tally.total(wrong),
-        squared=squared,
-        variance=tally.total(tally.weight * spread),
-        squared_variance=tally.total(tally.squared * spread),
-        squared_score=tally.total(tally.squared * there * chance),
-        n=tally.total(tally.rows * there),
+    sums = ScoreSums.of_tally(
+        replace(
+            tally,  # of extreme scores alone, which count how sure they are; sums need no order of scores
+            score=chance,
+            positive=wrong,
+            **{name: getattr(tally, name) * there for name in ("rows", "weight", "squared")},
+        )
     )
-    share, error = weight / tally.total(tally.weight), ratio(sums.label, weight)
+    share, error = sums.weight / tally.total(tally.weight), ratio(sums.label, sums.weight)
     many = share >= EXTREME_SHARE
     pvalue = np.full(len(tally), np.nan)
     if many.any():
         pvalue[many] = rate_pvalue(sums.at(np.flatnonzero(many)))
-    ends_of = rate_interval(error, effective_rows(weight, squared), level=level)
+    ends_of = rate_interval(error, sums.rows, level=level)
     return {
         "extreme_n": sums.n,
         "extreme_share": share,
-        "extreme_expected": ratio(sums.score, weight),
+        "extreme_expected": ratio(sums.score, sums.weight),
         "extreme_error": error,
         "extreme_error_low": ends_of[0],
         "extreme_error_high": ends_of[1],

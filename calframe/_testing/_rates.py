@@ -7,66 +7,47 @@ tail. With weights the sum is taken as a typical weight times such a number.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import effective_rows, ratio
+from calframe._kernels._binned import ratio
 from calframe._kernels._null import cell_law
 from calframe._kernels._tally import Tally
-from calframe._typing import Bools, Floats, Ints
+from calframe._testing._summed import Sums
+from calframe._typing import Bools, Floats
 
 LEAST_EVENTS = 5.0  # expected positives, and negatives, of both samples, below which their gaps are not compared
 LEAST_ROWS = 20.0  # effective rows, where weights differ, below which one row may outweigh the rest
 _ROUNDING = 1e-7
 
 
-class Sums(NamedTuple):
-    """Sums over samples: of the weight, of weighted scores and labels, and variances if the scores are right.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScoreSums(Sums):
+    """Sums over samples, with the variances that labels have if the scores are right.
 
-    `variance` sums ``w s (1 - s)``, `squared_variance` and `squared_score` ``w^2 s (1 - s)`` and ``w^2 s``; `n` is the
-    number of rows.
+    Attributes
+    ----------
+    variance, squared_variance : ndarray
+        Sums of ``w s (1 - s)`` and of ``w^2 s (1 - s)``.
+    squared_score : ndarray
+        Sum of ``w^2 s``.
     """
 
-    weight: Floats
-    score: Floats
-    label: Floats
-    squared: Floats
     variance: Floats
     squared_variance: Floats
     squared_score: Floats
-    n: Floats
 
-    @classmethod
-    def of_tally(cls, tally: Tally) -> Sums:
-        """Sum each segment of a tally."""
+    @staticmethod
+    def terms(tally: Tally) -> dict[str, Floats]:
+        """Return what is summed, of each cell of a tally."""
         spread = tally.score * (1.0 - tally.score)
-        return cls(
-            weight=tally.total(tally.weight),
-            score=tally.total(tally.weight * tally.score),
-            label=tally.total(tally.positive),
-            squared=tally.total(tally.squared),
-            variance=tally.total(tally.weight * spread),
-            squared_variance=tally.total(tally.squared * spread),
-            squared_score=tally.total(tally.squared * tally.score),
-            n=tally.total(tally.rows),
-        )
-
-    @property
-    def rate(self) -> Floats:
-        """The observed rate."""
-        return np.clip(ratio(self.label, self.weight), 0.0, 1.0)
-
-    @property
-    def mean_score(self) -> Floats:
-        """The mean score."""
-        return np.clip(ratio(self.score, self.weight), 0.0, 1.0)
-
-    @property
-    def gap(self) -> Floats:
-        """Mean score less rate."""
-        return ratio(self.score - self.label, self.weight)
+        return Sums.terms(tally) | {
+            "variance": tally.weight * spread,
+            "squared_variance": tally.squared * spread,
+            "squared_score": tally.squared * tally.score,
+        }
 
     @property
     def gap_variance(self) -> Floats:
@@ -74,20 +55,11 @@ class Sums(NamedTuple):
         return ratio(self.squared_variance, self.weight**2)
 
     @property
-    def rows(self) -> Floats:
-        """The effective number of rows, ``(sum w)^2 / sum w^2``."""
-        return effective_rows(self.weight, self.squared)
-
-    @property
     def outweighed(self) -> Bools:
         """Whether weights differ and are worth so few rows that one may outweigh the rest."""
         return (self.rows < LEAST_ROWS) & (self.rows < self.n * (1.0 - _ROUNDING))
 
-    def at(self, index: Ints) -> Sums:
-        """Return the sums of some samples."""
-        return Sums(*(values[index] for values in self))
-
-    def lowered(self, by: Floats) -> Sums:
+    def lowered(self, by: Floats) -> ScoreSums:
         """Return the sums with the variances of scores lowered by so much, ``(s - d)(1 - s + d)``.
 
         Where scores near 0 or 1 leave no such variance, it is that of equal chances, which is never smaller.
@@ -96,7 +68,8 @@ class Sums(NamedTuple):
         plain = self.variance - by * (self.weight - 2.0 * self.score) - by**2 * self.weight
         squared = self.squared_variance - by * (self.squared - 2.0 * self.squared_score) - by**2 * self.squared
         some = (plain > _ROUNDING * self.weight) & (squared > _ROUNDING * self.squared)
-        return self._replace(
+        return replace(
+            self,
             variance=np.where(some, plain, self.weight * share * (1.0 - share)),
             squared_variance=np.where(some, squared, self.squared * share * (1.0 - share)),
         )
@@ -116,7 +89,7 @@ def rarer_events(rows: Floats, rate: Floats, score: Floats) -> Floats:
     return found
 
 
-def rate_pvalue(sums: Sums) -> Floats:
+def rate_pvalue(sums: ScoreSums) -> Floats:
     """Return the two-sided p-value of each sample: its positives against what its scores say.
 
     NaN where weights differ and are worth fewer than `LEAST_ROWS` rows: there the law is not that of many rows.
@@ -126,13 +99,13 @@ def rate_pvalue(sums: Sums) -> Floats:
     Ten rows of score 0.5, all positive: both tails of a fair coin.
 
     >>> rows = (np.array([0]), np.array([0.5]), np.array([10.0]), np.array([10.0]))
-    >>> float(rate_pvalue(Sums.of_tally(Tally.of_counts(*rows)))[0]) == 2 / 2**10
+    >>> float(rate_pvalue(ScoreSums.of_tally(Tally.of_counts(*rows)))[0]) == 2 / 2**10
     True
     """
     return np.where(sums.outweighed, np.nan, _tails(sums, sums.score, np.ones_like(sums.weight)))
 
 
-def change_pvalue(one: Sums, other: Sums) -> tuple[Floats, Bools]:
+def change_pvalue(one: ScoreSums, other: ScoreSums) -> tuple[Floats, Bools]:
     """Return the two-sided p-value of each sample's gap against that of another one, and where it may be told.
 
     If gaps are the same, the positives of the sample whose gap is known less well are those of its scores lowered by
@@ -141,7 +114,7 @@ def change_pvalue(one: Sums, other: Sums) -> tuple[Floats, Bools]:
 
     Parameters
     ----------
-    one, other : Sums
+    one, other : ScoreSums
         The samples, pair by pair.
 
     Returns
@@ -159,13 +132,13 @@ def change_pvalue(one: Sums, other: Sums) -> tuple[Floats, Bools]:
     lowered = one.lowered(common), other.lowered(common)
     spreads = lowered[0].gap_variance, lowered[1].gap_variance
     flip = spreads[1] > spreads[0]
-    vague = Sums(*(np.where(flip, b, a) for a, b in zip(*lowered, strict=True)))
+    vague = lowered[0].with_other(lowered[1], lambda own, its: np.where(flip, its, own))
     mean = np.clip(vague.score - vague.weight * np.where(flip, one.gap, other.gap), 0.0, vague.weight)
     wide = np.sqrt(np.nan_to_num(ratio(spreads[0] + spreads[1], np.maximum(*spreads)), nan=1.0))
     return np.where(enough, _tails(vague, mean, wide), np.nan), enough
 
 
-def _tails(sums: Sums, mean: Floats, stretch: Floats) -> Floats:
+def _tails(sums: ScoreSums, mean: Floats, stretch: Floats) -> Floats:
     """Return twice the smaller tail of the positives about `mean`, the spread of the law stretched."""
     law = cell_law(sums.weight, mean, sums.variance, sums.squared_variance)
     off = sums.label - mean

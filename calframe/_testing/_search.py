@@ -18,14 +18,14 @@ from calframe._kernels._binned import run_starts, running_sum
 from calframe._kernels._corrections import adjusted
 from calframe._kernels._null import cell_law
 from calframe._kernels._ranked import ecce_range_pvalue
+from calframe._testing._draws import lots
+from calframe._testing._largest import ROUNDING, pvalue_of_largest
 from calframe._testing._tails import upper_tail
 from calframe._typing import Bools, Floats, Ints
 
 SearchLaw: TypeAlias = Literal["resampling", "bound"]
 
 MOST_DRAWS = 20_000_000  # labels of cells drawn in all, a few seconds; above it the stated bound stands in
-_DRAWS_AT_ONCE = 2_000_000  # fixed, so that the draws of a seed do not depend on the machine
-_ROUNDING = 1e-9  # of cumulative errors, relative to sigma
 _SMALLEST = 1e-300
 
 
@@ -236,7 +236,7 @@ def _in_sigma(steps: Floats, sigma: Floats) -> Floats:
     if not steps.shape[1]:
         return np.zeros(len(steps))
     size = _range(steps)
-    certain = np.where(size > _ROUNDING * np.maximum(np.abs(steps).max(axis=1), 1.0), np.inf, 0.0)
+    certain = np.where(size > ROUNDING * np.maximum(np.abs(steps).max(axis=1), 1.0), np.inf, 0.0)
     return np.where(sigma > 0, size / np.where(sigma > 0, sigma, 1.0), certain)
 
 
@@ -287,7 +287,7 @@ def _resampled(
     orders = [_Order.of(segment, cells) for segment in families]
     error, unit = found.error, np.where(found.sigma > 0, found.sigma, np.inf)
     reached, largest = np.zeros(len(error)), np.zeros(n_resamples)
-    limit = error - _ROUNDING
+    limit = error - ROUNDING
     done = 0
     for differences in _draws(cells, n_resamples, rng):
         rows = slice(done, done + len(differences))
@@ -297,18 +297,15 @@ def _resampled(
             seen = np.where(looked[order.segments], scaled, 0.0)
             largest[rows] = np.maximum(largest[rows], seen.max(axis=1, initial=0.0))
         done += len(differences)
-    above = n_resamples - np.searchsorted(np.sort(largest), np.nan_to_num(limit), side="left")
-    own, together = ((1.0 + counts) / (1.0 + n_resamples) for counts in (reached, above))
     certain = np.isinf(error)
-    own, together = np.where(certain, 0.0, own), np.where(certain, 0.0, together)
+    own = np.where(certain, 0.0, (1.0 + reached) / (1.0 + n_resamples))
+    together = np.where(certain, 0.0, pvalue_of_largest(error, largest))
     return np.where(looked, own, np.nan), np.where(looked, together, np.nan)
 
 
 def _draws(cells: SearchCells, count: int, rng: np.random.Generator) -> Iterator[Floats]:
     """Give draws of the differences of all cells when the scores are right, some at a time."""
     law = cell_law(cells.weight, cells.score, cells.variance, cells.squared_variance)
-    at_once = max(1, _DRAWS_AT_ONCE // len(cells.bin))
     size, spread = law.size.astype(np.int64), law.step * law.stretch
-    for start in range(0, count, at_once):
-        shape = (min(at_once, count - start), len(cells.bin))
-        yield (rng.binomial(size, law.chance, size=shape) - law.size * law.chance) * spread
+    for many in lots(len(size), count):
+        yield (rng.binomial(size, law.chance, size=(many, len(size))) - law.size * law.chance) * spread

@@ -33,11 +33,12 @@ import numpy as np
 import polars as pl
 
 import calframe
-from calframe._auditing._gaps import Rules, Sums, compared, judged
+from calframe._auditing._gaps import SegmentSums, compared, judged
 from calframe._kernels._binned import starts_of
 from calframe._testing._disparities import largest_gap_difference, smallest_ratio
 from calframe._testing._search import SearchCells, SearchLaw, resampled_search, search_bound
 from calframe._typing import Floats
+from calframe._verdicts import Rules
 
 RESULTS = Path(__file__).with_name("audit.csv")
 LEVEL = 0.95
@@ -46,7 +47,7 @@ _BINS = 384
 _N_RESAMPLES = 199
 
 
-RULES = Rules(tolerance=0.03, alpha=1.0 - LEVEL, correction="holm", min_rows=100.0)
+RULES = Rules(tolerance=0.03, alpha=1.0 - LEVEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def gap_alarms(segments: int, n: int, rate: float, *, tables: int, seed: int) ->
     reached = {"gap": 0, "gap to rest": 0, "verdict": 0}
     for _ in range(tables):
         label = rng.binomial(n, rate, segments).astype(np.float64)
-        sums = Sums(n=rows, count=rows, weight=rows, squared=rows, label=label, score=rows * rate)
+        sums = SegmentSums(n=rows, count=rows, weight=rows, squared=rows, label=label, score=rows * rate)
         found, other = judged(sums, RULES), compared(sums, sums.whole(rows > 0).without(sums), RULES)
         for measure, pvalue in (("gap", found.pvalue_adjusted), ("gap to rest", other.pvalue_adjusted)):
             reached[measure] += bool(np.nanmin(pvalue, initial=1.0) < RULES.alpha)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from calframe._kernels._building import tally_of_rows
 from calframe._kernels._tally import Tally
 from calframe._testing._distances import Pairs, kolmogorov_smirnov, smirnov_pvalue
-from calframe._testing._rates import Sums, change_pvalue, rate_pvalue
+from calframe._testing._rates import ScoreSums, change_pvalue, rate_pvalue
 
 RESULTS = Path(__file__).with_name("gaps.csv")
 SIZES, REFERENCE, ALPHA = (50, 200, 2_000), 600, 0.05
@@ -95,14 +95,14 @@ def pvalues(
     current = drawn(rng, SCORES[scores](rng, runs * n), off, runs, weighted=weighted)
     reference = drawn(rng, SCORES[scores](rng, runs * REFERENCE), 0.0, runs, weighted=weighted)
     of = np.arange(runs)
-    change = change_pvalue(Sums.of_tally(current), Sums.of_tally(reference))[0]
+    change = change_pvalue(ScoreSums.of_tally(current), ScoreSums.of_tally(reference))[0]
     ks = np.full(runs, np.nan)
     if not weighted:
         moved = SCORES[scores](rng, runs * n)
         moved = drawn(rng, moved**2 if off else moved, 0.0, runs, weighted=False)
         pairs = Pairs.of_tallies(moved, reference, of)
         ks = smirnov_pvalue(pairs, kolmogorov_smirnov(pairs))[0]
-    return rate_pvalue(Sums.of_tally(current)), change, ks
+    return rate_pvalue(ScoreSums.of_tally(current)), change, ks
 
 
 def drawn(rng: np.random.Generator, score: Floats, off: float, runs: int, *, weighted: bool) -> Tally:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import click
 import polars as pl
 
 from calframe._audit import audit
-from calframe._cli._check_rules import ALL_ROWS, Finding, Rule
 from calframe._drift import drift
+from calframe._errors import ArgumentError, EmptyTableError
+from calframe._gate._rules import ALL_ROWS, Finding, Rule
 from calframe._kernels._intervals import sidak_level
 from calframe._metrics import metrics
 from calframe._typing import VerdictName
@@ -85,14 +85,16 @@ def found_by(rules: Sequence[Rule], request: Request) -> Found:
 
     Raises
     ------
-    click.ClickException
-        If no row can be used, or no period lies outside the reference.
+    EmptyTableError
+        If no row can be used.
+    ArgumentError
+        If no period lies outside the reference.
     """
     tolerance = next((rule.limit for rule in rules if rule.kind == "gap"), _ANY_TOLERANCE)
     rows, counts = _judged(request, tolerance)
     if not counts["n"]:
         msg = "no row has a label and a score that can be used, so nothing can be checked."
-        raise click.ClickException(msg)
+        raise EmptyTableError(msg)
     findings: list[Finding] = []
     for rule in rules:
         if rule.kind == "gap":
@@ -218,8 +220,8 @@ def _of_drift(rule: Rule, rows: Sequence[Mapping[str, Any]], request: Request) -
             period = {"period": row["period"].isoformat(), "called": labels[row["period"]]}
             yield _finding(rule, place, *(row[name] for name in _CHANGE), verdict=_moved(rule, row, alpha), **period)
     if not compared:
-        msg = f"no period lies outside the reference ({found.reference}), so --max-drift cannot be checked."
-        raise click.ClickException(msg)
+        msg = f"no period lies outside the reference ({found.reference}), so max_drift= cannot be checked."
+        raise ArgumentError(msg)
 
 
 def _moved(rule: Rule, row: Mapping[str, Any], alpha: float) -> VerdictName:

@@ -1,0 +1,1 @@
+"""A gate: limits held against every segment, and whether any is broken."""
