@@ -124,8 +124,9 @@ class Found:
     ) -> Self:
         """Return the same with the law for many rows put to the test where it may be wrong and would decide something.
 
-        Where the law is doubtful and its p-value small, labels are drawn: the p-value is theirs. Where it is below
-        0.005 by the draws, too, it stays that of the law, while corrections start from that of the draws.
+        Where the law is doubtful and its p-value small, labels are drawn: the p-value is theirs. Where that is not
+        surely above 0.005, by two of its standard errors, it stays that of the law, while corrections start from that
+        of the draws.
 
         Parameters
         ----------
@@ -146,7 +147,7 @@ class Found:
             return self
         pvalue, error = redraw(asked)
         place = np.flatnonzero(asked)
-        reached = (pvalue > FAR) | (pvalue < self.pvalue[asked]) | np.isnan(error)
+        reached = (pvalue - 2.0 * np.nan_to_num(error) > FAR) | (pvalue < self.pvalue[asked]) | np.isnan(error)
         seen = place[reached]
         parts = {name: getattr(self, name).copy() for name in ("df", "pvalue", "pvalue_se", "least", "law", "floor")}
         parts["least"][place], parts["floor"][place] = pvalue, floor
