@@ -253,6 +253,9 @@ def compare(
         models are alike; models that differ in other ways can differ in a measure by its bias alone, so a model is
         better only if the interval says so, too.
 
+    With the models the other way round and the same seed, differences and ends of intervals change their sign, and
+    p-values are the same.
+
     In a table of 20,000 rows or more, a hundred or more whose scores lie in the same two bins are not drawn one by one:
     their sums have the normal law with the mean and the covariance that exchanges give them. Measures of bins so cost
     cells; those of all scores in order or of fitted curves (ici, e50, e90, emax, smece, slope, intercept, citl) are

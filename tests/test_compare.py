@@ -419,6 +419,32 @@ def test_the_same_seed_gives_the_same_result_and_another_one_another() -> None:
     assert found[0]["pvalue"] == pytest.approx(found[2]["pvalue"], abs=0.15)
 
 
+@pytest.mark.parametrize("metric", ["auc", "ece", "smece", "slope", "ecce_r", "mce", "confidence_ece"])
+@pytest.mark.parametrize("units", [{}, {"weight": "w"}, {"cluster": "c", "by": "g"}, {"weight": "w", "cluster": "c"}])
+def test_swapped_models_mirror_each_other(metric: str, units: dict[str, Any]) -> None:
+    # an exchange that turns the difference into -difference is as likely under either order of the models
+    table = drawn(120, seed=31).with_columns(c=pl.int_range(pl.len()) // 3)
+    found, turned = (
+        compare(table, label="y", score=score, metrics=metric, n_resamples=60, **units).table
+        for score in (["a", "b"], ["b", "a"])
+    )
+    assert turned["pvalue"].to_list() == found["pvalue"].to_list()
+    for name, other, sign in (("first", "second", 1), ("low", "high", -1), ("high", "low", -1)):
+        mirrored = (sign * turned[other]).cast(pl.Float64).fill_null(9.0).to_list()
+        assert mirrored == pytest.approx(found[name].fill_null(9.0).to_list(), rel=0.0, abs=1e-12)
+    assert turned["better"].to_list() == found["better"].to_list()
+
+
+def test_swapped_models_mirror_each_other_where_sums_are_drawn_and_one_is_float32() -> None:
+    table = drawn(21_000, seed=32).with_columns(pl.col("b").cast(pl.Float32))
+    found, turned = (
+        compare(table, label="y", score=score, metrics="ece", n_resamples=60).table.row(0, named=True)
+        for score in (["a", "b"], ["b", "a"])
+    )
+    assert turned["pvalue"] == found["pvalue"]
+    assert [-turned["high"], -turned["low"]] == pytest.approx([found["low"], found["high"]], abs=1e-12)
+
+
 def test_the_order_of_rows_does_not_matter() -> None:
     table = drawn(150, seed=19)
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=3)

@@ -134,14 +134,14 @@ def test_five_copies_in_a_cluster_say_as_much_as_one(metric: str) -> None:
 
 def test_swapped_models_mirror_each_other() -> None:
     table = drawn(250, seed=6)
-    for metric in (*MEANS, "classwise_ece"):
+    for metric in (*MEANS, "confidence_ece", "classwise_ece", "aurc"):
         found = one(table, metric, n_resamples=50)
         turned = one(table, metric, {"new": NEW, "old": OLD}, n_resamples=50)
         assert [turned["first"], turned["second"]] == pytest.approx([found["second"], found["first"]], rel=1e-12)
         assert turned["better"] == found["better"]
-        if metric in MEANS:
-            mirrored = [-turned["high"], -turned["low"], turned["pvalue"]]
-            assert mirrored == pytest.approx([found["low"], found["high"], found["pvalue"]], rel=1e-9)
+        assert turned["pvalue"] == found["pvalue"]
+        mirrored = [-turned["high"], -turned["low"]]
+        assert mirrored == pytest.approx([found["low"], found["high"]], rel=0.0, abs=1e-12)
 
 
 # --- exchanges of whole vectors -------------------------------------------------------------------------------------

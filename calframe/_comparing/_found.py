@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -76,6 +76,12 @@ class Found:
             return -side * self._side_of_target()
         return side * {"higher": 1.0, "lower": -1.0}.get(self.metric.direction, 0.0)
 
+    def mirrored(self, where: Bools) -> Self:
+        """Return the same with the models the other way round in some segments."""
+        first, second = np.where(where, (self.second, self.first), (self.first, self.second))
+        low, high = np.where(where, (0.0 - self.high, 0.0 - self.low), (self.low, self.high))
+        return replace(self, first=first, second=second, low=low, high=high)
+
     def _side_of_target(self) -> Floats:
         """Return the side of the target that both models together clearly lie on; 0 where that is not clear."""
         if self.beyond is None:
@@ -123,7 +129,7 @@ class Comparing:
         for measuring in measurings(self.pairs, rest, terms, self.choice, self.options):
             part = replace(self, done=_share_of(self.done, len(measuring.metrics) / len(rest)))
             found |= part._measured(measuring, terms)  # noqa: SLF001  the same, telling of its share
-        return [_within_range(found[metric.name]) for metric in asked]
+        return [_within_range(found[metric.name]).mirrored(self.pairs.turned) for metric in asked]
 
     def _terms(self, asked: Sequence[Metric]) -> dict[str, Floats]:
         if self.pairs.table.view == "vectors":
