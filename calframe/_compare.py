@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from calframe._binning import BinChoice, Bins
-from calframe._closing import warn_empty_categories
+from calframe._closing import warn_empty_categories, warn_infinite
 from calframe._comparing._found import Comparing
 from calframe._comparing._models import Models
 from calframe._comparing._pairs import Pairs
@@ -309,7 +309,7 @@ def compare(
       brier                    -0.1500 (-0.1887 to -0.1113)  new better
       log_loss                 -0.1855 (-0.2343 to -0.1367)  new better
       accuracy                 +0.0000 (-0.1372 to +0.1372)  not clear
-      confidence_ece           +0.1250 (+0.0243 to +0.2146)  not clear
+      confidence_ece           +0.1250 (+0.0240 to +0.2146)  not clear
     """
     check_level(confidence_level, required=True)
     check_alpha(alpha)
@@ -340,6 +340,9 @@ def compare(
         pairs=pairs, choice=choice, options=options, level=confidence_level, further=further, done=progress
     )
     found = comparing.all_of(asked) if len(pairs.present) else []
+    endless = [one.metric.name for one in found if one.endless.any()]
+    if endless:
+        warn_infinite(endless, dict(zip(models.names, pairs.impossible(), strict=True)))
     draws = (options.n_resamples, further)
     table, notes = table_of(pairs, asked, found, models=models.names, correction=correction, alpha=alpha, draws=draws)
     return Comparison(

@@ -17,7 +17,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
 import calframe
-from calframe import ArgumentError, ColumnClashError, ColumnNotFoundError, LabelError, ScoreError
+from calframe import ArgumentError, CalframeWarning, ColumnClashError, ColumnNotFoundError, LabelError, ScoreError
 from calframe._compare import Comparison, compare
 from calframe._measures import METRICS
 from tests._tables import Maker, approx, rows, types
@@ -226,11 +226,26 @@ def test_an_infinite_loss_says_nothing_of_the_difference() -> None:
     table = drawn(60, seed=10).with_columns(
         b=pl.when(pl.int_range(pl.len()) == 0).then(1.0 - pl.col("y")).otherwise("b")
     )
-    found = one(table, "log_loss")
+    with pytest.warns(CalframeWarning, match=r"^log_loss is infinite: 1 row of model 'b' gives probability 0 .*clip="):
+        found = one(table, "log_loss")
     assert (found["second"], found["difference"]) == (math.inf, math.inf)
     assert (found["low"], found["high"], found["pvalue"], found["better"], found["law"]) == (None,) * 5
     assert "clip=" in found["note"]
     assert one(table, "log_loss", clip=1e-6)["pvalue"] is not None
+
+
+def test_the_warning_of_infinite_losses_counts_the_rows_of_each_model() -> None:
+    table = pl.DataFrame({"y": [1, 0, 1, 1], "a": [0.0, 0.5, 0.5, 0.5], "b": [0.0, 1.0, 0.3, 0.7], "g": [*"uvvv"]})
+    of_both = "1 row of model 'a' and 2 rows of model 'b' give probability 0"
+    for score in (["a", "b"], ["b", "a"]):
+        names = of_both if score[0] == "a" else "2 rows of model 'b' and 1 row of model 'a' give probability 0"
+        with pytest.warns(CalframeWarning, match=f"log_loss is infinite: {names}") as caught:
+            found = compare(table, label="y", score=score, by="g", metrics=["brier", "log_loss"])
+        assert len(caught) == 1
+        assert "clip=1e-15" in repr(found)
+    with pytest.warns(CalframeWarning, match=f"^mcb_log is infinite: {of_both}"):
+        found = compare(table, label="y", score=["a", "b"], metrics="mcb_log", n_resamples=20)
+    assert found.notes == ()  # clip= does not apply to it
 
 
 # --- clusters -------------------------------------------------------------------------------------------------------

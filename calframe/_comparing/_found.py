@@ -61,6 +61,11 @@ class Found:
     remarks: tuple[tuple[str, Bools], ...] = ()
 
     @property
+    def endless(self) -> Bools:
+        """Whether either value is infinite; of metrics of the user's own only the user can tell."""
+        return (np.isinf(self.first) | np.isinf(self.second)) & (not self.metric.own_terms)
+
+    @property
     def difference(self) -> Floats:
         """Second minus first; between two infinite values there is none."""
         with np.errstate(invalid="ignore"):

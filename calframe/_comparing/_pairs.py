@@ -152,6 +152,17 @@ class Pairs:
         weight = self.units.weight
         return weight if self.table.roles.weight_kind == "frequency" else weight * weight
 
+    def impossible(self) -> tuple[int, int]:
+        """Return how many rows give what happened the probability 0, by the first and by the second model."""
+        if self.table.has_logits and self.surprise is None:  # of a logit no probability is 0
+            return 0, 0
+        if self.surprise is not None:
+            first, second = (np.isinf(loss) for loss in self.surprise)
+        else:
+            first, second = (scores[self.happened, np.arange(len(self.label))] <= 0.0 for scores in self.vectors)
+        turned = self.turned[self.units.segment]
+        return int(np.where(turned, second, first).sum()), int(np.where(turned, first, second).sum())
+
     def terms(self, names: Sequence[str], own: Mapping[str, Term], *, clip: float | None) -> dict[str, Floats]:
         """Return row terms, those of the first model before those of the second; ``n`` and ``w`` are among them."""
         rows = self.clean.with_columns(pl.int_range(pl.len()).cast(pl.Float64).alias(_ROW))

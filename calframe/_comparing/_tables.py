@@ -57,7 +57,16 @@ def table_of(
     columns |= {"pvalue": pvalue, "pvalue_adjusted": corrected}
     segment = np.repeat(np.arange(segments), metrics)
     frame = closed_frame(pairs.table, pairs.groups, columns | words, segment=segment)
-    return frame.to_native(), (said,) if never.any() else ()
+    notes = [*_notes(found), *([said] if said and never.any() else [])]
+    return frame.to_native(), tuple(notes)
+
+
+def _notes(found: Sequence[Found]) -> list[str]:
+    """Return what is to be said of metrics, for all rows together."""
+    notes = []
+    if any(one.metric.name == "log_loss" and one.endless.any() for one in found):
+        notes.append("log_loss is infinite, so nothing is known of its difference: clip=1e-15 makes it finite.")
+    return notes
 
 
 def _counts(pairs: Pairs) -> dict[str, Any]:
