@@ -152,7 +152,8 @@ class Comparison:
     def _repr_html_(self) -> str:
         table = to_polars(self.table)
         words = [pl.Series(name, map(pvalue, table[name]), dtype=pl.String) for name in ("pvalue", "pvalue_adjusted")]
-        return html_table(table.with_columns(words), caption=f"{self.second} minus {self.first}, on the same rows")
+        caption = "; ".join([f"{self.second} minus {self.first}, on the same rows", *self.notes])
+        return html_table(table.with_columns(words), caption=caption)
 
 
 def compare(

@@ -242,13 +242,23 @@ def test_the_warning_of_infinite_losses_counts_the_rows_of_each_model() -> None:
         with pytest.warns(CalframeWarning, match=f"log_loss is infinite: {names}") as caught:
             found = compare(table, label="y", score=score, by="g", metrics=["brier", "log_loss"])
         assert len(caught) == 1
-        assert "clip=1e-15" in repr(found)
+        assert "(clip= makes it finite)" in " ".join(repr(found).split())
     with pytest.warns(CalframeWarning, match=f"^mcb_log is infinite: {of_both}"):
         found = compare(table, label="y", score=["a", "b"], metrics="mcb_log", n_resamples=20)
     assert found.notes == ()  # clip= does not apply to it
 
 
 # --- clusters -------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_as_wide_as_if_all_rows_of_a_cluster_were_alike_say_so() -> None:
+    table = drawn(120, seed=33).with_columns(c=pl.int_range(pl.len()) // 3)
+    asked: dict[str, Any] = {"label": "y", "score": ["a", "b"], "metrics": ["brier", "ece", "slope", "mce"]}
+    found = compare(table, **asked, cluster="c", n_resamples=20)
+    assert found.notes[0] == "ece, slope: intervals are as wide as if all rows of a cluster were alike"
+    assert "as if all rows of a cluster were alike" in " ".join(repr(found).split())
+    assert found.notes[0] in found._repr_html_()
+    assert not any("alike" in note for note in compare(table, **asked, n_resamples=20).notes)
 
 
 @pytest.mark.parametrize("metric", [*PAIRS, "accuracy", "gap", "ratio", "smece", "mcb", "slope"])

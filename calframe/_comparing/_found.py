@@ -26,6 +26,7 @@ from calframe._typing import Bools, Floats
 
 TARGETS = {"zero": 0.0, "one": 1.0}
 _T, _DELONG, EXCHANGE = "t", "delong", "exchange"
+INFINITE = "infinite, so nothing is known of the difference (clip= makes it finite)"
 _ROUNDING = 1e-12  # of a difference that does not vary: its standard error is what arithmetic leaves of 0
 _FEWEST = 5.0  # effective units of a class, below which nothing is known of the spread of an area
 
@@ -48,6 +49,8 @@ class Found:
         Of a metric that is best at a value: interval of how far both models together lie beyond it.
     remarks : tuple of (str, ndarray of bool)
         What is to be said of some segments.
+    alike : bool
+        Whether its intervals are as wide as if all rows of a cluster were alike.
     """
 
     metric: Metric
@@ -59,6 +62,7 @@ class Found:
     law: Any
     beyond: tuple[Floats, Floats] | None = None
     remarks: tuple[tuple[str, Bools], ...] = ()
+    alike: bool = False
 
     @property
     def endless(self) -> Bools:
@@ -180,7 +184,7 @@ class Comparing:
             remarks=(
                 *([(f"{metric.name}: {metric.undefined}", undefined)] if metric.undefined else []),
                 (f"no interval for {metric.name}: it needs more rows", np.isnan(low) & ~endless & ~undefined),
-                (f"{metric.name}: infinite, so nothing is known of the difference (clip= makes it finite)", endless),
+                (f"{metric.name}: {INFINITE}", endless),
             ),
         )
 
@@ -298,6 +302,7 @@ class Comparing:
                 law=np.full(len(nothing), EXCHANGE),
                 beyond=end.beyond,
                 remarks=self._remarks(metric, undefined, np.isnan(end.low)),
+                alike=self.pairs.table.cluster is not None and bool((~np.isnan(end.low)).any()),
             )
         return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calframe._closing import Column, closed_frame
-from calframe._comparing._found import EXCHANGE, Found
+from calframe._comparing._found import EXCHANGE, INFINITE, Found
 from calframe._comparing._pairs import Pairs
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._notes import Notes
@@ -63,9 +63,11 @@ def table_of(
 
 def _notes(found: Sequence[Found]) -> list[str]:
     """Return what is to be said of metrics, for all rows together."""
-    notes = []
-    if any(one.metric.name == "log_loss" and one.endless.any() for one in found):
-        notes.append("log_loss is infinite, so nothing is known of its difference: clip=1e-15 makes it finite.")
+    notes = [f"log_loss: {INFINITE}" for one in found if one.metric.name == "log_loss" and one.endless.any()]
+    alike = [one.metric.name for one in found if one.alike]
+    if alike:
+        are = "interval is" if len(alike) == 1 else "intervals are"
+        notes.append(f"{', '.join(alike)}: {are} as wide as if all rows of a cluster were alike")
     return notes
 
 
