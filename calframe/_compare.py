@@ -204,8 +204,8 @@ def compare(
     classes : list, optional
         The classes, in their order, where each of two score columns holds lists, arrays or structs of probabilities.
     metrics : str or list of str, optional
-        Names of metrics, see `metrics`, or ``"all"``. Default: brier, log_loss, auc, ece. For three classes or more:
-        brier, log_loss, accuracy, confidence_ece.
+        Names of metrics, see `metrics`, or ``"all"``: every one but skce, which takes minutes and is to be named.
+        Default: brier, log_loss, auc, ece. For three classes or more: brier, log_loss, accuracy, confidence_ece.
     cluster : str, optional
         Column that says which rows are not independent, such as those of one person; each row without a value is a
         cluster of its own.

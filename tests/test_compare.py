@@ -522,9 +522,9 @@ def test_the_result_is_json_ready_and_fits_80_columns() -> None:
     assert found.metrics == PAIRS
 
 
-def test_all_metrics_can_be_asked_for_at_once() -> None:
+def test_all_metrics_but_the_slow_one_can_be_asked_for_at_once() -> None:
     found = compare(drawn(60, seed=21), label="y", score=["a", "b"], metrics="all", n_resamples=20)
-    assert found.table["metric"].to_list() == COMPARED
+    assert found.table["metric"].to_list() == [name for name in COMPARED if name != "skce"]
 
 
 # --- independent values ---------------------------------------------------------------------------------------------

@@ -381,9 +381,9 @@ def test_names_of_models_stand_in_every_form_of_the_result() -> None:
     assert table.calib.compare(label="y", score=MODELS, by="g", **asked).table.equals(found.table)
 
 
-def test_all_metrics_can_be_asked_for_at_once() -> None:
+def test_all_metrics_but_the_slow_one_can_be_asked_for_at_once() -> None:
     found = compare(drawn(60, seed=23), label="y", score=[OLD, NEW], metrics="all", n_resamples=20)
-    assert found.table["metric"].to_list() == COMPARED
+    assert found.table["metric"].to_list() == [name for name in COMPARED if name != "skce"]
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------
