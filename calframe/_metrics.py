@@ -138,7 +138,8 @@ def metrics(
         each score, or R's lowess without robustness iterations.
     weight_kind : {"importance", "frequency"}, default "importance"
         What weights mean in intervals and chance levels: variances use the sum of squared weights, or weight 2 is
-        two independent rows (whole numbers only).
+        two independent rows (whole numbers only). Values take weight 2 as the row twice in either case; where their
+        scale matters in one and their mean is far from 1, the note says so.
     engine : optional
         Engine that polars collects an eager polars frame with.
 
@@ -337,7 +338,7 @@ def metrics(
     def closed_result(groups: Groups, found: Measured) -> nw.DataFrame[Any]:
         warn_empty_categories(table, groups)
         warn_infinite(_infinite(found, request), {None: found.impossible})
-        note: Column = notes(groups, found, request)
+        note: Column = notes(groups, found, request, counts_rows=table.roles.counts_rows)
         columns = {**count_columns(table, groups), **result_columns(found, request), "note": note}
         return closed_frame(table, groups, columns)
 

@@ -101,6 +101,8 @@ def _words(
         for text, where in one.remarks:
             for i in pairs.present[where]:
                 notes[j].parts[i].append(text)
+        if not pairs.table.roles.counts_rows:
+            notes[j].add_scale([one.metric.name], pairs.weight_sum, pairs.n)
     return {
         "better": [name for row in better for name in row],
         "law": [None if gone else name for name, gone in zip(chain.from_iterable(law), unknown, strict=True)],
