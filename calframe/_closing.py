@@ -12,7 +12,7 @@ import polars as pl
 
 from calframe._cells import Groups
 from calframe._columns import Key
-from calframe._errors import warn
+from calframe._errors import counted, warn
 from calframe._pandas import Levels, taken
 from calframe._table import Table, model_alias
 from calframe._typing import Floats, Ints
@@ -120,6 +120,30 @@ def warn_empty_categories(table: Table, groups: Groups) -> None:
                 f"segment column {key.name!r} declares categories that no row has: {listed}; they get no row in the "
                 "result."
             )
+
+
+def warn_infinite(metrics: Sequence[str], impossible: Mapping[str | None, int]) -> None:
+    """Say once which losses are infinite, and how many rows give what happened the probability 0.
+
+    Parameters
+    ----------
+    metrics : sequence of str
+        The losses that are infinite; nothing is said where none is.
+    impossible : mapping of str to int
+        Those rows by model, None for the only one.
+    """
+    if not metrics:
+        return
+    told = {name: rows for name, rows in impossible.items() if rows}
+    rows = [counted(rows) + ("" if name is None else f" of model {name!r}") for name, rows in told.items()]
+    give = "gives" if list(told.values()) == [1] else "give"
+    cause = f"{' and '.join(rows) or 'some rows'} {give} probability 0 to what happened."
+    if "log_loss" not in metrics:
+        warn(f"{', '.join(metrics)} {'is' if len(metrics) == 1 else 'are'} infinite: {cause}")
+        return
+    others = [name for name in metrics if name != "log_loss"]
+    too = f" {', '.join(others)} {'is' if len(others) == 1 else 'are'}, too." if others else ""
+    warn(f"log_loss is infinite: {cause} Pass clip= (for example clip=1e-15) for a finite value.{too}")
 
 
 def empty_categories(table: Table, groups: Groups, key: Key) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import polars as pl
 
 from calframe._binning import BinChoice, Bins
-from calframe._closing import warn_empty_categories
+from calframe._closing import warn_empty_categories, warn_infinite
 from calframe._comparing._found import Comparing
 from calframe._comparing._models import Models
 from calframe._comparing._pairs import Pairs
@@ -152,7 +152,8 @@ class Comparison:
     def _repr_html_(self) -> str:
         table = to_polars(self.table)
         words = [pl.Series(name, map(pvalue, table[name]), dtype=pl.String) for name in ("pvalue", "pvalue_adjusted")]
-        return html_table(table.with_columns(words), caption=f"{self.second} minus {self.first}, on the same rows")
+        caption = "; ".join([f"{self.second} minus {self.first}, on the same rows", *self.notes])
+        return html_table(table.with_columns(words), caption=caption)
 
 
 def compare(
@@ -203,8 +204,8 @@ def compare(
     classes : list, optional
         The classes, in their order, where each of two score columns holds lists, arrays or structs of probabilities.
     metrics : str or list of str, optional
-        Names of metrics, see `metrics`, or ``"all"``. Default: brier, log_loss, auc, ece. For three classes or more:
-        brier, log_loss, accuracy, confidence_ece.
+        Names of metrics, see `metrics`, or ``"all"``: every one but skce, which takes minutes and is to be named.
+        Default: brier, log_loss, auc, ece. For three classes or more: brier, log_loss, accuracy, confidence_ece.
     cluster : str, optional
         Column that says which rows are not independent, such as those of one person; each row without a value is a
         cluster of its own.
@@ -252,6 +253,9 @@ def compare(
         metrics, and theirs is the p-value of these draws alone, which holds its level. What it rejects is that the
         models are alike; models that differ in other ways can differ in a measure by its bias alone, so a model is
         better only if the interval says so, too.
+
+    With the models the other way round and the same seed, differences and ends of intervals change their sign, and
+    p-values are the same.
 
     In a table of 20,000 rows or more, a hundred or more whose scores lie in the same two bins are not drawn one by one:
     their sums have the normal law with the mean and the covariance that exchanges give them. Measures of bins so cost
@@ -306,7 +310,7 @@ def compare(
       brier                    -0.1500 (-0.1887 to -0.1113)  new better
       log_loss                 -0.1855 (-0.2343 to -0.1367)  new better
       accuracy                 +0.0000 (-0.1372 to +0.1372)  not clear
-      confidence_ece           +0.1250 (+0.0243 to +0.2146)  not clear
+      confidence_ece           +0.1250 (+0.0240 to +0.2146)  not clear
     """
     check_level(confidence_level, required=True)
     check_alpha(alpha)
@@ -337,6 +341,9 @@ def compare(
         pairs=pairs, choice=choice, options=options, level=confidence_level, further=further, done=progress
     )
     found = comparing.all_of(asked) if len(pairs.present) else []
+    endless = [one.metric.name for one in found if one.endless.any()]
+    if endless:
+        warn_infinite(endless, dict(zip(models.names, pairs.impossible(), strict=True)))
     draws = (options.n_resamples, further)
     table, notes = table_of(pairs, asked, found, models=models.names, correction=correction, alpha=alpha, draws=draws)
     return Comparison(

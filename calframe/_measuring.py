@@ -160,14 +160,19 @@ def measured_rows(table: Table, rows: nw.LazyFrame[Any], request: Request) -> tu
     return groups, found
 
 
-def notes(groups: Groups, found: Measured, request: Request) -> list[str | None]:
-    """Say per segment what is missing or undefined; None where there is nothing to say."""
+def notes(groups: Groups, found: Measured, request: Request, *, counts_rows: bool) -> list[str | None]:
+    """Say per segment what is missing or undefined; None where there is nothing to say.
+
+    Weights that do not count rows are importances.
+    """
     made = Notes.of_counts(groups.n, groups.n_zero)
     for segments, text in found.remarks:
         for place, i in enumerate(segments):
             made.parts[i].append(text(place))
     for said, where in _gaps_of(found, request):
         made.add(said, where & (groups.n > 0))
+    if not counts_rows:
+        made.add_scale([metric.name for metric in request.asked], groups.cells.total("w"), groups.n)
     return made.lines()
 
 

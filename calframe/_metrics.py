@@ -17,8 +17,8 @@ from calframe._closing import (
     count_types,
     polars_schema,
     warn_empty_categories,
+    warn_infinite,
 )
-from calframe._errors import warn
 from calframe._measures import chosen_metrics, reserved_names
 from calframe._measuring import Measured, Request, cells_of, measured_cells, measured_rows, notes, result_columns
 from calframe._options import (
@@ -138,7 +138,8 @@ def metrics(
         each score, or R's lowess without robustness iterations.
     weight_kind : {"importance", "frequency"}, default "importance"
         What weights mean in intervals and chance levels: variances use the sum of squared weights, or weight 2 is
-        two independent rows (whole numbers only).
+        two independent rows (whole numbers only). Values take weight 2 as the row twice in either case; where their
+        scale matters in one and their mean is far from 1, the note says so.
     engine : optional
         Engine that polars collects an eager polars frame with.
 
@@ -336,8 +337,8 @@ def metrics(
 
     def closed_result(groups: Groups, found: Measured) -> nw.DataFrame[Any]:
         warn_empty_categories(table, groups)
-        _warn_infinite(found, request)
-        note: Column = notes(groups, found, request)
+        warn_infinite(_infinite(found, request), {None: found.impossible})
+        note: Column = notes(groups, found, request, counts_rows=table.roles.counts_rows)
         columns = {**count_columns(table, groups), **result_columns(found, request), "note": note}
         return closed_frame(table, groups, columns)
 
@@ -358,21 +359,7 @@ def metrics(
     )
 
 
-def _warn_infinite(found: Measured, request: Request) -> None:
-    """Say once which losses are infinite, and why."""
+def _infinite(found: Measured, request: Request) -> list[str]:
+    """Return the losses of ours that are infinite."""
     losses = [metric.name for metric in request.asked if not metric.posterior and not metric.own_terms]
-    names = [name for name in losses if np.isinf(found.values[name]).any()]
-    if not names:
-        return
-    rows = found.impossible
-    cause = f"{rows} row{'s give' if rows > 1 else ' gives'}" if rows else "some rows give"
-    if "log_loss" not in names:
-        be = "is" if len(names) == 1 else "are"
-        warn(f"{', '.join(names)} {be} infinite: {cause} probability 0 to what happened.")
-        return
-    others = [name for name in names if name != "log_loss"]
-    too = f" {', '.join(others)} {'is' if len(others) == 1 else 'are'}, too." if others else ""
-    warn(
-        f"log_loss is infinite: {cause} probability 0 to what happened. "
-        f"Pass clip= (for example clip=1e-15) for a finite value.{too}"
-    )
+    return [name for name in losses if np.isinf(found.values[name]).any()]

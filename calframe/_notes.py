@@ -9,9 +9,11 @@ from typing import Self
 import numpy as np
 
 from calframe._errors import counted
-from calframe._typing import Bools, Ints
+from calframe._typing import Bools, Floats, Ints
 
 NO_ROWS = "no usable rows"
+COUNTING = ("aurc", "eaurc", "ece_debiased")  # a unit of weight is a row in these, so that its scale matters
+_FAR = 2.0  # times too large or too small: a mean weight that is hardly meant to count rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,24 @@ class Notes:
         """Say something of some lines."""
         for i in np.flatnonzero(where):
             self.parts[i].append(text)
+
+    def add_scale(self, metrics: Iterable[str], weight: Floats, n: Ints) -> None:
+        """Say where importance weights are far from a mean of 1, of metrics in which they count rows.
+
+        Parameters
+        ----------
+        metrics : iterable of str
+            The metrics of the result.
+        weight : ndarray
+            The sum of importance weights of each line.
+        n : ndarray of int64
+            Its rows.
+        """
+        counting = [name for name in metrics if name in COUNTING]
+        if counting:
+            far = (weight > _FAR * n) | (_FAR * weight < n)
+            text = f"weights count rows in {', '.join(counting)}: give importance weights a mean of 1"
+            self.add(text, far & (n > 0))
 
     def add_each(self, texts: Iterable[str | None]) -> None:
         """Say of each line what is given, if anything."""

@@ -254,6 +254,9 @@ def selective(
     confident rows are no more often right; where they are, it holds nearly. It says nothing of other populations,
     later times, or all segments together.
 
+    ``aurc`` and ``eaurc`` count a unit of weight as a row: give importance weights a mean of 1. The note of a segment
+    where it is above 2 or below 1/2 says so.
+
     The guarantee is for rows that count the same. With importance weights that differ there is no exact test, so no
     threshold is given and the note says so; with ``weight_kind="frequency"`` weight 2 is two independent rows.
 

@@ -84,7 +84,7 @@ def selective_tables(table: Table, asked: Asked, *, engine: Any) -> Tables:
         chosen.put(segments, sample, asked, frequency=table.roles.counts_rows)
         parts.append(sample.points(segments, asked))
     segment, curves = _joined(parts, weighted=table.weighted)
-    note: Column = _notes(groups, values, asked)
+    note: Column = _notes(groups, values, asked, counts_rows=table.roles.counts_rows)
     summary: dict[str, Column] = {**count_columns(table, groups), **values, "note": note}
     each = np.repeat(np.arange(len(groups)), len(asked.targets))
     return Tables(
@@ -241,11 +241,13 @@ def _joined(parts: list[Points], *, weighted: bool) -> tuple[Ints, dict[str, Col
     return segment[order], {name: np.concatenate([points[name] for _, points in parts])[order] for name in names}
 
 
-def _notes(groups: Groups, values: dict[str, Floats], asked: Asked) -> list[str | None]:
+def _notes(groups: Groups, values: dict[str, Floats], asked: Asked, *, counts_rows: bool) -> list[str | None]:
     """Say per segment what is missing; None where there is nothing to say."""
     made = Notes.of_counts(groups.n, groups.n_zero)
     without = np.isnan(values["confident_error_rate"]) & (groups.n > 0)
     made.add(f"confident_error_rate: no row is as confident as {asked.confident_at:g}", without)
+    if not counts_rows:
+        made.add_scale(values, groups.cells.total("w"), groups.n)
     return made.lines()
 
 

@@ -107,7 +107,8 @@ def test_a_loss_from_logits_is_exact_where_probabilities_round_to_0() -> None:
 def test_an_infinite_loss_says_nothing_of_the_difference() -> None:
     gone = pl.DataFrame({"y": "a", "q_a": 0.0, "q_b": 0.5, "q_c": 0.5, "p_a": 0.2, "p_b": 0.4, "p_c": 0.4})
     table = pl.concat([drawn(60, seed=3), gone], how="diagonal")
-    found = one(table, "log_loss")
+    with pytest.warns(calframe.CalframeWarning, match=r"1 row of model 'new' gives probability 0 .*clip="):
+        found = one(table, "log_loss")
     assert (found["second"], found["difference"]) == (math.inf, math.inf)
     assert (found["low"], found["high"], found["pvalue"], found["better"], found["law"]) == (None,) * 5
     assert "clip=" in found["note"]
@@ -134,14 +135,14 @@ def test_five_copies_in_a_cluster_say_as_much_as_one(metric: str) -> None:
 
 def test_swapped_models_mirror_each_other() -> None:
     table = drawn(250, seed=6)
-    for metric in (*MEANS, "classwise_ece"):
+    for metric in (*MEANS, "confidence_ece", "classwise_ece", "aurc"):
         found = one(table, metric, n_resamples=50)
         turned = one(table, metric, {"new": NEW, "old": OLD}, n_resamples=50)
         assert [turned["first"], turned["second"]] == pytest.approx([found["second"], found["first"]], rel=1e-12)
         assert turned["better"] == found["better"]
-        if metric in MEANS:
-            mirrored = [-turned["high"], -turned["low"], turned["pvalue"]]
-            assert mirrored == pytest.approx([found["low"], found["high"], found["pvalue"]], rel=1e-9)
+        assert turned["pvalue"] == found["pvalue"]
+        mirrored = [-turned["high"], -turned["low"]]
+        assert mirrored == pytest.approx([found["low"], found["high"]], rel=0.0, abs=1e-12)
 
 
 # --- exchanges of whole vectors -------------------------------------------------------------------------------------
@@ -380,9 +381,9 @@ def test_names_of_models_stand_in_every_form_of_the_result() -> None:
     assert table.calib.compare(label="y", score=MODELS, by="g", **asked).table.equals(found.table)
 
 
-def test_all_metrics_can_be_asked_for_at_once() -> None:
+def test_all_metrics_but_the_slow_one_can_be_asked_for_at_once() -> None:
     found = compare(drawn(60, seed=23), label="y", score=[OLD, NEW], metrics="all", n_resamples=20)
-    assert found.table["metric"].to_list() == COMPARED
+    assert found.table["metric"].to_list() == [name for name in COMPARED if name != "skce"]
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 import calframe
 from calframe import ArgumentError, ColumnClashError, EmptyTableError, ScoreError
+from calframe._compare import compare
 from calframe._selective import Selective, selective
 from tests._tables import Maker, approx, rows, types
 from tests.simulations.thresholds import LEVEL, RESULTS, SIZES, TARGETS, WORLDS, simulate
@@ -172,6 +173,24 @@ def test_weight_2_is_the_row_twice() -> None:
         one, other = rows(getattr(weighted, table)), rows(getattr(plain, table))
         assert {name: one[name] for name in names} == {name: approx(other[name]) for name in names}
     assert rows(weighted.summary)["aurc"] == approx(rows(plain.summary)["aurc"])
+
+
+@pytest.mark.parametrize(("unit", "said"), [(1 / 500, True), (7.0, True), (1.5, False), (1.0, False)])
+def test_importance_weights_with_a_mean_far_from_1_are_said_to_count_rows(unit: float, *, said: bool) -> None:
+    # the contract has weight 2 as the row twice in every metric, so that the scale of weights is not taken out
+    frame = pl.DataFrame(drawn()).with_columns(unit=pl.lit(unit))
+    asked: dict[str, Any] = {"label": "y", "score": "p", "weight": "unit"}
+    expected = "weights count rows in aurc, eaurc: give importance weights a mean of 1"
+    summary = selective(frame, **asked).summary
+    assert (expected in (summary["note"][0] or "")) == said
+    measured = calframe.metrics(frame, metrics=["brier", "aurc", "eaurc"], **asked)
+    assert (measured["note"][0] == expected) == said
+    compared = compare(frame, **{**asked, "score": ["p", "q"]}, metrics=["brier", "aurc"], n_resamples=20).table
+    assert ["count rows in aurc:" in (note or "") for note in compared["note"]] == [False, said]
+    if unit == 7.0:  # these may as well count rows
+        asked["weight_kind"] = "frequency"
+        assert selective(frame, **asked).summary["note"][0] is None
+        assert calframe.metrics(frame, metrics=["aurc"], **asked)["note"][0] is None
 
 
 # Summary

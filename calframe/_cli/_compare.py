@@ -56,8 +56,8 @@ _METRIC = click.option(
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Metric to compare; repeat it for more, or say `all`. Default: brier, log_loss, auc, ece; of three classes or "
-    "more brier, log_loss, accuracy, confidence_ece.",
+    help="Metric to compare; repeat it for more, or say `all` (of all but skce, which is slow). Default: brier, "
+    "log_loss, auc, ece; of three classes or more brier, log_loss, accuracy, confidence_ece.",
 )
 _LEVEL = given.confidence_level("Level of each interval by itself, between 0 and 1.")
 _ALPHA = given.alpha("Where the adjusted p-value is above it, neither model is called better.")

@@ -9,6 +9,7 @@ from calframe._cli._grid import Column, grid
 from calframe._cli._names import name_column
 from calframe._cli._notes import left_out, note_lines, wrapped
 from calframe._cli._terminal import takes_style, width
+from calframe._cli._words import as_options
 from calframe._compare import Comparison
 from calframe._results import to_polars
 from calframe._words._lines import distinct
@@ -46,7 +47,9 @@ def compare_view(found: Comparison) -> str:
         Column(head="better", cells=_better(found, table["better"], table["pvalue"])),
     ]
     text = grid(columns, width=width(), style=takes_style())
-    return text + note_lines(table, [*found.by, "metric"]) + "\n" + _meaning(found)
+    notes = [note for note in found.notes if not table["note"].str.contains(note, literal=True).any()]  # of all rows
+    said = note_lines(table, [*found.by, "metric"]) + "".join(wrapped(as_options(note)) for note in notes)
+    return text + said + "\n" + _meaning(found)
 
 
 def _models(found: Comparison, cells: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from calframe._typing import Bools, Floats
 
 TARGETS = {"zero": 0.0, "one": 1.0}
 _T, _DELONG, EXCHANGE = "t", "delong", "exchange"
+INFINITE = "infinite, so nothing is known of the difference (clip= makes it finite)"
 _ROUNDING = 1e-12  # of a difference that does not vary: its standard error is what arithmetic leaves of 0
 _FEWEST = 5.0  # effective units of a class, below which nothing is known of the spread of an area
 
@@ -48,6 +49,8 @@ class Found:
         Of a metric that is best at a value: interval of how far both models together lie beyond it.
     remarks : tuple of (str, ndarray of bool)
         What is to be said of some segments.
+    alike : bool
+        Whether its intervals are as wide as if all rows of a cluster were alike.
     """
 
     metric: Metric
@@ -59,6 +62,12 @@ class Found:
     law: Any
     beyond: tuple[Floats, Floats] | None = None
     remarks: tuple[tuple[str, Bools], ...] = ()
+    alike: bool = False
+
+    @property
+    def endless(self) -> Bools:
+        """Whether either value is infinite; of metrics of the user's own only the user can tell."""
+        return (np.isinf(self.first) | np.isinf(self.second)) & (not self.metric.own_terms)
 
     @property
     def difference(self) -> Floats:
@@ -75,6 +84,12 @@ class Found:
         if self.metric.direction in TARGETS:
             return -side * self._side_of_target()
         return side * {"higher": 1.0, "lower": -1.0}.get(self.metric.direction, 0.0)
+
+    def mirrored(self, where: Bools) -> Self:
+        """Return the same with the models the other way round in some segments."""
+        first, second = np.where(where, (self.second, self.first), (self.first, self.second))
+        low, high = np.where(where, (0.0 - self.high, 0.0 - self.low), (self.low, self.high))
+        return replace(self, first=first, second=second, low=low, high=high)
 
     def _side_of_target(self) -> Floats:
         """Return the side of the target that both models together clearly lie on; 0 where that is not clear."""
@@ -123,7 +138,7 @@ class Comparing:
         for measuring in measurings(self.pairs, rest, terms, self.choice, self.options):
             part = replace(self, done=_share_of(self.done, len(measuring.metrics) / len(rest)))
             found |= part._measured(measuring, terms)  # noqa: SLF001  the same, telling of its share
-        return [_within_range(found[metric.name]) for metric in asked]
+        return [_within_range(found[metric.name]).mirrored(self.pairs.turned) for metric in asked]
 
     def _terms(self, asked: Sequence[Metric]) -> dict[str, Floats]:
         if self.pairs.table.view == "vectors":
@@ -169,7 +184,7 @@ class Comparing:
             remarks=(
                 *([(f"{metric.name}: {metric.undefined}", undefined)] if metric.undefined else []),
                 (f"no interval for {metric.name}: it needs more rows", np.isnan(low) & ~endless & ~undefined),
-                (f"{metric.name}: infinite, so nothing is known of the difference (clip= makes it finite)", endless),
+                (f"{metric.name}: {INFINITE}", endless),
             ),
         )
 
@@ -287,6 +302,7 @@ class Comparing:
                 law=np.full(len(nothing), EXCHANGE),
                 beyond=end.beyond,
                 remarks=self._remarks(metric, undefined, np.isnan(end.low)),
+                alike=self.pairs.table.cluster is not None and bool((~np.isnan(end.low)).any()),
             )
         return found
 

@@ -15,6 +15,7 @@ from calframe._typing import Names
 
 _USUAL = ("brier", "log_loss", "auc", "ece")
 _USUAL_OF_CLASSES = ("brier", "log_loss", "accuracy", "confidence_ece")
+_SLOW = "skce"  # pairs of rows, in every draw: minutes, which only who names it waits for
 _UNNAMED = ("first", "second")
 _HOW = "such as score={'old': {'cat': 'p_cat', 'dog': 'p_dog'}, 'new': {'cat': 'q_cat', 'dog': 'q_dog'}}"
 
@@ -73,7 +74,7 @@ class Models:
         if metrics is None:
             metrics = _USUAL_OF_CLASSES if several else _USUAL
         if isinstance(metrics, str):
-            every = [metric.name for metric in known.values() if not metric.posterior]
+            every = [name for name, metric in known.items() if not metric.posterior and name != _SLOW]
             metrics = every if metrics == "all" else [metrics]
         if several:
             _check_of_classes(metrics)

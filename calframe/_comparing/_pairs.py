@@ -15,6 +15,7 @@ from calframe._classes import class_column
 from calframe._columns import Key, exact_column
 from calframe._comparing._models import Models
 from calframe._errors import ScoreError
+from calframe._kernels._binned import starts_of
 from calframe._reading import segment_codes
 from calframe._registry import Term
 from calframe._rows import clean_rows
@@ -34,8 +35,11 @@ class Pairs:
     ----------
     table : Table
         The table, in memory, of the first model.
+    turned : ndarray of bool
+        Whether the second model of the table stands first here, of each present segment. Which one does only the values
+        decide, so that models that change places get the same draws.
     narrow : (bool, bool)
-        Whether the scores of each model are float32.
+        Whether the scores of each model, as they stand here, are float32.
     groups : Groups
         The segments.
     n, n_missing, n_invalid, n_zero : ndarray of int64
@@ -53,6 +57,7 @@ class Pairs:
     """
 
     table: Table
+    turned: Bools
     narrow: tuple[bool, bool]
     groups: Groups
     n: Ints
@@ -83,14 +88,18 @@ class Pairs:
         codes = segment_codes(rows[: len(rows) // 2], table, groups[0])
         kinds = _kinds(rows)
         used = np.flatnonzero(kinds == 0)
-        used = used[_order(rows, used, codes, table)]
+        narrow = (tables[0].narrow[0], tables[1].narrow[0])
+        order, turned = _order(rows, used, codes, table, narrow=narrow)
+        used = used[order]
         present, segment = np.unique(codes[used], return_inverse=True)
-        clean = rows[np.concatenate([used, used + len(rows) // 2])]
+        sides = turned * (len(rows) // 2), ~turned * (len(rows) // 2)
+        clean = rows[np.concatenate([used + side for side in sides])]
         weight = clean["_cf_w"].to_numpy()[: len(used)] if table.weighted else np.ones(len(used))
         counts = [np.bincount(codes[kinds == kind], minlength=segments) for kind in range(4)]
         return cls(
             table=table,
-            narrow=(tables[0].narrow[0], tables[1].narrow[0]),
+            turned=turned[starts_of(np.bincount(segment))],
+            narrow=(max(narrow), min(narrow)),
             groups=groups[0],
             n=counts[0],
             n_missing=counts[1],
@@ -143,6 +152,17 @@ class Pairs:
         weight = self.units.weight
         return weight if self.table.roles.weight_kind == "frequency" else weight * weight
 
+    def impossible(self) -> tuple[int, int]:
+        """Return how many rows give what happened the probability 0, by the first and by the second model."""
+        if self.table.has_logits and self.surprise is None:  # of a logit no probability is 0
+            return 0, 0
+        if self.surprise is not None:
+            first, second = (np.isinf(loss) for loss in self.surprise)
+        else:
+            first, second = (scores[self.happened, np.arange(len(self.label))] <= 0.0 for scores in self.vectors)
+        turned = self.turned[self.units.segment]
+        return int(np.where(turned, second, first).sum()), int(np.where(turned, first, second).sum())
+
     def terms(self, names: Sequence[str], own: Mapping[str, Term], *, clip: float | None) -> dict[str, Floats]:
         """Return row terms, those of the first model before those of the second; ``n`` and ``w`` are among them."""
         rows = self.clean.with_columns(pl.int_range(pl.len()).cast(pl.Float64).alias(_ROW))
@@ -158,6 +178,7 @@ class Pairs:
         return replace(
             self,
             present=self.present[keep],
+            turned=self.turned[keep],
             units=self.units.only(keep),
             label=self.label[rows],
             clean=self.clean.filter(np.tile(rows, 2)),
@@ -191,18 +212,39 @@ def _in_memory(data: Any, columns: Mapping[str, str]) -> Any:
     return frame.select(*columns).collect("polars").to_native()
 
 
-def _order(rows: pl.DataFrame, used: Ints, codes: Ints, table: Table) -> Ints:
-    """Return the order of rows by segment, scores, label, weight and cluster."""
+def _order(
+    rows: pl.DataFrame, used: Ints, codes: Ints, table: Table, *, narrow: tuple[bool, bool]
+) -> tuple[Ints, Bools]:
+    """Return the order of rows by segment, scores, label, weight and cluster, and of which the second model goes first.
+
+    It goes first in a segment whose rows so come before those in the order with the first model ahead, column by
+    column; where one model alone is float32, that one does.
+    """
     half, raw = len(rows) // 2, ["_cf_z" if table.has_logits else "_cf_p"]
     if table.view == "vectors":
         raw = [name for name in rows.columns if name == "_cf_loss" or name in _class_names(table)]
-    scores = [rows[name].to_numpy() for name in reversed(raw)]
-    values = [*(score[used + half] for score in scores), *(score[used] for score in scores), codes[used]]
-    values = [rows[name].to_numpy()[used] for name in ("_cf_w", "_cf_y") if name in rows.columns] + values
+    scores = [rows[name].to_numpy() for name in raw]
+    first, second = ([score[some] for score in scores] for some in (used, used + half))
+    rest = [rows[name].to_numpy()[used] for name in ("_cf_y", "_cf_w") if name in rows.columns]
     if table.cluster is not None:
-        values.insert(0, _ranks(rows["_cf_cluster"])[used])
-    found: Ints = np.lexsort(values)
-    return found
+        rest.append(_ranks(rows["_cf_cluster"])[used])
+    ways = [codes[used], *first, *second, *rest], [codes[used], *second, *first, *rest]
+    orders: list[Ints] = [np.lexsort(values[::-1]) for values in ways]
+    straight, turned = ([values[order] for values in way] for way, order in zip(ways, orders, strict=True))
+    second_first = _before(turned, straight) if narrow[0] == narrow[1] else np.full(len(used), narrow[1])
+    return np.where(second_first, orders[1], orders[0]), second_first
+
+
+def _before(one: Sequence[Any], other: Sequence[Any]) -> Bools:
+    """Return for each row whether its segment comes first in one list of columns; the segments are the first column."""
+    segment = one[0]
+    side = np.zeros(int(segment.max(initial=0)) + 1, dtype=np.int64)
+    for a, b in zip(one[1:], other[1:], strict=True):
+        places = np.flatnonzero(a != b)
+        found, first = np.unique(segment[places], return_index=True)
+        ahead = np.where(a[places[first]] < b[places[first]], 1, -1)
+        side[found] = np.where(side[found] == 0, ahead, side[found])
+    return np.asarray(side[segment] == 1)
 
 
 def _class_names(table: Table) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calframe._closing import Column, closed_frame
-from calframe._comparing._found import EXCHANGE, Found
+from calframe._comparing._found import EXCHANGE, INFINITE, Found
 from calframe._comparing._pairs import Pairs
 from calframe._kernels._corrections import Correction, adjusted
 from calframe._notes import Notes
@@ -57,7 +57,18 @@ def table_of(
     columns |= {"pvalue": pvalue, "pvalue_adjusted": corrected}
     segment = np.repeat(np.arange(segments), metrics)
     frame = closed_frame(pairs.table, pairs.groups, columns | words, segment=segment)
-    return frame.to_native(), (said,) if never.any() else ()
+    notes = [*_notes(found), *([said] if said and never.any() else [])]
+    return frame.to_native(), tuple(notes)
+
+
+def _notes(found: Sequence[Found]) -> list[str]:
+    """Return what is to be said of metrics, for all rows together."""
+    notes = [f"log_loss: {INFINITE}" for one in found if one.metric.name == "log_loss" and one.endless.any()]
+    alike = [one.metric.name for one in found if one.alike]
+    if alike:
+        are = "interval is" if len(alike) == 1 else "intervals are"
+        notes.append(f"{', '.join(alike)}: {are} as wide as if all rows of a cluster were alike")
+    return notes
 
 
 def _counts(pairs: Pairs) -> dict[str, Any]:
@@ -90,6 +101,8 @@ def _words(
         for text, where in one.remarks:
             for i in pairs.present[where]:
                 notes[j].parts[i].append(text)
+        if not pairs.table.roles.counts_rows:
+            notes[j].add_scale([one.metric.name], pairs.weight_sum, pairs.n)
     return {
         "better": [name for row in better for name in row],
         "law": [None if gone else name for name, gone in zip(chain.from_iterable(law), unknown, strict=True)],
