@@ -14,6 +14,7 @@ from calframe._diagnose_tables import DIAGNOSE_COLUMNS, REVERSED, diagnose_table
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
 from calframe._measures import reserved_names
+from calframe._notes import of_ends
 from calframe._options import check_choice, check_resamples, is_real, seed_of
 from calframe._results import SCHEMA_VERSION, counted_once, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
@@ -136,7 +137,7 @@ class Diagnosis:
             return "\n".join([head, *_listed(rows, keys, self.tolerance)])
         (row,) = rows
         fit = "" if row["map"] is None else f" Map that fits: {row['map']}."
-        lines = wrapped(f"{row['pattern']}: {row['sentence']}{fit}", _LONGEST)
+        lines = [*wrapped(f"{row['pattern']}: {row['sentence']}{fit}", _LONGEST), *_ends(rows)]
         return "\n".join([head, *(f"  {line}" for line in lines)])
 
     def _repr_html_(self) -> str:
@@ -159,7 +160,13 @@ def _listed(rows: list[Json], keys: Sequence[str], tolerance: float) -> list[str
         fit = "none: reversed" if _is_turned(row) else row["map"] or "–"
         texts.append(f"{row['pattern']:<16} {gap:>6} {row['n']:>11,}  {fit}")
     listed = listing(names, texts, total=len(rows) + 1, place=".table", width=_NAME_WIDTH)
-    return [*(f"  {line}" for line in counts), *listed]
+    return [*(f"  {line}" for line in counts), *listed, *(f"  {line}" for line in _ends(rows))]
+
+
+def _ends(rows: list[Json]) -> list[str]:
+    """Say where rows with a score of 0 or 1 have most say in slope and map."""
+    said = of_ends([row["note"] for row in rows])
+    return [] if said is None else wrapped(f"note: {said}", _LONGEST)
 
 
 def _shown(rows: list[Json], tolerance: float) -> list[str]:

@@ -11,7 +11,7 @@ from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, count_columns
 from calframe._errors import counted
 from calframe._kernels._logistic import Status
-from calframe._notes import Notes
+from calframe._notes import Notes, at_ends
 from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
 from calframe._testing._draws import Drawing
@@ -99,7 +99,7 @@ def _too_few(groups: Groups, rules: Rules, drawing: Drawing) -> str:
 def _needed() -> set[str]:
     tests = {f"{kind}_{name}" for kind in ("pvalue", "least", "floor") for name in ("line", "curve", "extreme")}
     shown = {name for name in _SHOWN if not name.endswith("_adjusted")}
-    return shown | tests | {"rows", "status", "slope_side", "line_crosses"}
+    return shown | tests | {"rows", "at_ends", "status", "slope_side", "line_crosses"}
 
 
 def _column(name: str, values: Floats) -> Column:
@@ -306,4 +306,5 @@ def _notes(groups: Groups, values: Mapping[str, Floats], rules: Rules, too_few: 
     made = Notes.of_counts(groups.n, groups.n_zero)
     for text, where in marks.items():
         made.add(text, where)
+    made.add_each(at_ends(int(rows), rules.floor) if rows > 0.0 else None for rows in values["at_ends"])
     return made.lines()
