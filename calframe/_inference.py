@@ -93,6 +93,7 @@ class TestResult:
         frame = to_polars(self.table)
         rejected, decided = int(frame["reject"].sum() or 0), len(frame) - frame["reject"].null_count()
         named = self.methods[0] if len(self.methods) == 1 else f"{len(self.methods)} methods"
+        named += f" {self.convention['statistic']}" if named == "resampling" else ""
         many = f"{rejected:,} of {decided:,} rejected" if decided else "nothing decided"
         said = f"<TestResult: {named}, {many} at {self.convention['alpha']:g}; .table>"
         lines = rejected_lines(frame.to_dicts(), self.by)
@@ -259,7 +260,7 @@ def test(
     >>> rows = pl.DataFrame({"y": [1] * 50, "p": [0.01] * 50})
     >>> found = calframe.test(rows, label="y", score="p", n_resamples=99)
     >>> found
-    <TestResult: resampling, 1 of 1 rejected at 0.05; .table>
+    <TestResult: resampling ece, 1 of 1 rejected at 0.05; .table>
     >>> found.table["pvalue"].to_list()
     [0.01]
     """
