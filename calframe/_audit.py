@@ -14,7 +14,7 @@ from calframe._auditing._tables import Audited, AuditOptions, audited
 from calframe._auditing._view import gap_text, segments_view, what_columns_are
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
-from calframe._options import check_choice, check_engine, check_resamples, is_real, seed_of
+from calframe._options import check_choice, check_engine, check_flag, check_resamples, is_real, seed_of
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, like, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._typing import Invalid, Json, Link, Names, Seed
@@ -330,6 +330,7 @@ def audit(
         invalid=invalid,
         weight_kind=weight_kind,
     )
+    check_flag("ecce", ecce)
     options = AuditOptions(
         depth=min(_whole("depth", depth, 1), len(roles.by)),
         reference=check_reference(reference, roles.by),
