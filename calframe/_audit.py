@@ -11,10 +11,10 @@ import numpy as np
 from calframe._auditing._headline import headline, is_beyond_chance
 from calframe._auditing._reference import check_reference
 from calframe._auditing._tables import Audited, AuditOptions, audited
-from calframe._auditing._view import gap_text, segments_view
+from calframe._auditing._view import gap_text, segments_view, what_columns_are
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
-from calframe._options import check_choice, check_engine, check_resamples, is_real, seed_of
+from calframe._options import check_choice, check_engine, check_flag, check_resamples, is_real, seed_of
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, like, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._typing import Invalid, Json, Link, Names, Seed
@@ -125,8 +125,9 @@ class Audit:
         return "\n".join([*lines, ".table, .disparities, .multicalibration, .plot(), .to_dict()"])
 
     def _repr_html_(self) -> str:
-        shown = segments_view(to_polars(self.table), alpha=self.convention["alpha"])
-        return html_table(shown, caption=" ".join([self.headline, *self._compared()]))
+        table = to_polars(self.table)
+        said = [self.headline, *self._compared(), *what_columns_are(table, self.convention)]
+        return html_table(segments_view(table, alpha=self.convention["alpha"]), caption=" ".join(said))
 
     def _compared(self) -> list[str]:
         """Say with which group segments are compared, where that is one of the user's."""
@@ -227,7 +228,8 @@ def audit(
           ``_high``, and ``pvalue_to_rest``, ``pvalue_to_rest_adjusted``;
         - ``ecce`` (0 is perfect; in units of sigma, where 2.5 is the 95 % point of right scores), ``ecce_pvalue`` of
           the segment by itself and ``ecce_pvalue_adjusted`` after the search;
-        - ``pvalue``, ``pvalue_adjusted``: exact test of gap 0, adjusted for all segments of `min_rows` or more rows;
+        - ``pvalue``, ``pvalue_adjusted``: of gap 0, by the binomial law of the mean score, which is exact for equal
+          scores and cautious for others; adjusted for all segments of `min_rows` or more rows;
         - ``verdict``: "over", "under", "leans_over", "leans_under", "unsure", "within" or "few" (too few rows);
         - ``rows_needed``: rows at which an undecided segment would be decided if its gap stays, up to ten times what
           there is; ``net`` (n x gap: rows misstated); ``note``.
@@ -254,10 +256,11 @@ def audit(
 
     The verdict goes by the widened interval: wholly beyond the tolerance is a clear gap, wholly inside it within
     tolerance; otherwise an adjusted p-value below `alpha` is a lean, and anything else is not decided. No evidence is
-    not evidence of none. Widened intervals are Clopper and Pearson's at Šidák's level for the number of segments of
-    `min_rows` rows or more, in which labels have no say; that segments overlap is no harm to it in the simulations
-    of this package. Intervals of single segments are Wilson's. Of segments of fewer than five rows only the number
-    of rows is told.
+    not evidence of none. As the law is that of equal scores, sharper models leave more undecided, and a widened
+    interval may touch 0 beside a lean; ``calframe.test(method="gap")`` uses the scores themselves and is sharper.
+    Widened intervals are Clopper and Pearson's at Šidák's level for the number of segments of `min_rows` rows or more,
+    in which labels have no say; that segments overlap is no harm to it in the simulations of this package. Intervals of
+    single segments are Wilson's. Of segments of fewer than five rows only the number of rows is told.
 
     The shrunken gap is the posterior mean under gaps that scatter normally about the gap of all rows, with a spread
     estimated among the segments of the same columns (Paule and Mandel).
@@ -327,6 +330,7 @@ def audit(
         invalid=invalid,
         weight_kind=weight_kind,
     )
+    check_flag("ecce", ecce)
     options = AuditOptions(
         depth=min(_whole("depth", depth, 1), len(roles.by)),
         reference=check_reference(reference, roles.by),

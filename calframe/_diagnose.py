@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from calframe._closing import warn_empty_categories
-from calframe._diagnose_tables import DIAGNOSE_COLUMNS, diagnose_table
+from calframe._diagnose_tables import DIAGNOSE_COLUMNS, REVERSED, diagnose_table
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
 from calframe._measures import reserved_names
+from calframe._notes import of_ends
 from calframe._options import check_choice, check_resamples, is_real, seed_of
 from calframe._results import SCHEMA_VERSION, counted_once, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
@@ -136,7 +137,7 @@ class Diagnosis:
             return "\n".join([head, *_listed(rows, keys, self.tolerance)])
         (row,) = rows
         fit = "" if row["map"] is None else f" Map that fits: {row['map']}."
-        lines = wrapped(f"{row['pattern']}: {row['sentence']}{fit}", _LONGEST)
+        lines = [*wrapped(f"{row['pattern']}: {row['sentence']}{fit}", _LONGEST), *_ends(rows)]
         return "\n".join([head, *(f"  {line}" for line in lines)])
 
     def _repr_html_(self) -> str:
@@ -156,9 +157,16 @@ def _listed(rows: list[Json], keys: Sequence[str], tolerance: float) -> list[str
     texts = [f"{'':16} {'gap pp':>6} {'rows':>11}  map"]
     for row in worst:
         gap = points(row["gap"], unit=False)
-        texts.append(f"{row['pattern']:<16} {gap:>6} {row['n']:>11,}  {row['map'] or '–'}")
+        fit = "none: reversed" if _is_turned(row) else row["map"] or "–"
+        texts.append(f"{row['pattern']:<16} {gap:>6} {row['n']:>11,}  {fit}")
     listed = listing(names, texts, total=len(rows) + 1, place=".table", width=_NAME_WIDTH)
-    return [*(f"  {line}" for line in counts), *listed]
+    return [*(f"  {line}" for line in counts), *listed, *(f"  {line}" for line in _ends(rows))]
+
+
+def _ends(rows: list[Json]) -> list[str]:
+    """Say where rows with a score of 0 or 1 have most say in slope and map."""
+    said = of_ends([row["note"] for row in rows])
+    return [] if said is None else wrapped(f"note: {said}", _LONGEST)
 
 
 def _shown(rows: list[Json], tolerance: float) -> list[str]:
@@ -170,9 +178,14 @@ def _shown(rows: list[Json], tolerance: float) -> list[str]:
     }
     inside = within(ends, tolerance).tolist()
     return [
-        none[small] if row["pattern"] == "none found" else row["pattern"]
+        none[small] if row["pattern"] == "none found" else f"{row['pattern']}{' (reversed)' if _is_turned(row) else ''}"
         for row, small in zip(rows, inside, strict=True)
     ]
+
+
+def _is_turned(row: Json) -> bool:
+    """Return whether the sentence says that higher scores come true less often."""
+    return REVERSED in (row["note"] or "") and row["sentence"].startswith("Higher scores ")
 
 
 def _harm(row: Json) -> tuple[int, float]:
@@ -275,13 +288,16 @@ def diagnose(
     9. ``"not decided"``: something is found, but not what.
 
     The sentence says what the pattern is about, and the gap besides where its interval leaves out 0; it begins with the
-    gap where that is clear, its interval wholly beyond `tolerance`. It adds the slope to ``"says too much"`` and
+    gap where that is clear, its interval wholly beyond `tolerance`. Where nothing is found although that interval
+    leaves out 0, it says so with the adjusted p-value of the line. The slope is added to ``"says too much"`` and
     ``"says too little"`` where its interval leaves out 1.
 
     With ``notion="confidence"`` the map of 3, 7 and 8 is temperature, and of several classes that of 2 and 6 is taken
     for each class against the rest. Where the interval of the slope is below 0, there is no map: higher scores come
-    true less often. Isotonic maps of fewer than 1,000 rows are rough; `calframe.validate` tells whether they help.
-    Where the slope is right, `calframe.shift_prior` moves scores by their odds alone.
+    true less often, and where the line is found the sentence begins with that and says "reversed"; the pattern keeps
+    its name, such as ``"over-confident"``, whose slope is then below 0. Isotonic maps of fewer than 1,000 rows are
+    rough; `calframe.validate` tells whether they help. Where the slope is right, `calframe.shift_prior` moves scores by
+    their odds alone.
 
     Line and curvature have score tests; the law of the first holds for importance weights, too. Where a law for many
     rows is doubtful, and the p-value below 0.1, labels are drawn from the scores, or from the fitted line. These draws,

@@ -11,14 +11,25 @@ from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, count_columns
 from calframe._errors import counted
 from calframe._kernels._logistic import Status
-from calframe._notes import Notes
+from calframe._notes import Notes, at_ends
 from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
 from calframe._testing._draws import Drawing
 from calframe._testing._found import draws_needed, too_few_draws
-from calframe._testing._patterns import TESTS, Rules, adjust, enough, maps, measured, patterns, reversed_order, within
+from calframe._testing._patterns import (
+    TESTS,
+    Rules,
+    adjust,
+    enough,
+    level_off,
+    maps,
+    measured,
+    patterns,
+    reversed_order,
+    within,
+)
 from calframe._typing import Floats
-from calframe._words._numbers import interval, percent, points, tolerance
+from calframe._words._numbers import interval, percent, points, pvalue, tolerance
 
 _INTERVALS = ("gap", "slope", "intercept", "citl")
 _COUNTS = ("n_scores", "extreme_n", "over_n", "under_n")
@@ -42,6 +53,7 @@ _SHOWN = (
     *(f"pvalue_{name}{kind}" for name in ("line", "curve", "extreme") for kind in ("", "_adjusted")),
 )
 DIAGNOSE_COLUMNS = frozenset({"pattern", "map", "sentence", *_SHOWN})
+REVERSED = "higher scores come true less often: no map that keeps their order repairs that"
 
 
 def diagnose_table(table: Table, rules: Rules, draws: int, seed: int, *, engine: Any) -> tuple[Groups, Any]:
@@ -87,7 +99,7 @@ def _too_few(groups: Groups, rules: Rules, drawing: Drawing) -> str:
 def _needed() -> set[str]:
     tests = {f"{kind}_{name}" for kind in ("pvalue", "least", "floor") for name in ("line", "curve", "extreme")}
     shown = {name for name in _SHOWN if not name.endswith("_adjusted")}
-    return shown | tests | {"rows", "status", "slope_side", "line_crosses"}
+    return shown | tests | {"rows", "at_ends", "status", "slope_side", "line_crosses"}
 
 
 def _column(name: str, values: Floats) -> Column:
@@ -106,15 +118,19 @@ def _sentence(i: int, pattern: str, n: int, values: Mapping[str, Floats], rules:
             f"{rules.min_events:g}."
         )
     happen = "are right" if confidence else "come true"
-    words = _Words(v=v, rows=counted(n), happen=happen, rules=rules, inside=bool(within(values, rules.tolerance)[i]))
-    return _SENTENCES[pattern](words)
+    inside, level, turned = (
+        bool(where[i]) for where in (within(values, rules.tolerance), level_off(values), reversed_order(values))
+    )
+    words = _Words(v=v, rows=counted(n), happen=happen, rules=rules, inside=inside, level=level)
+    is_turned = turned and v["pvalue_line_adjusted"] <= rules.alpha
+    return _turned(words, pattern) if is_turned else _SENTENCES[pattern](words)
 
 
 class _Words:
     """The numbers of one segment, and words that all its sentences share."""
 
-    def __init__(self, *, v: dict[str, float], rows: str, happen: str, rules: Rules, inside: bool) -> None:
-        self.v, self.rows, self.happen, self.rules, self.inside = v, rows, happen, rules, inside
+    def __init__(self, *, v: dict[str, float], rows: str, happen: str, rules: Rules, inside: bool, level: bool) -> None:
+        self.v, self.rows, self.happen, self.rules, self.inside, self.level = v, rows, happen, rules, inside, level
 
     @property
     def tolerance(self) -> str:
@@ -134,7 +150,7 @@ class _Words:
     @property
     def gap_too(self) -> str:
         """Say the gap besides where its interval leaves out 0."""
-        return f"; {self.gap}" if self.v["gap_low"] > 0.0 or self.v["gap_high"] < 0.0 else ""
+        return f"; {self.gap}" if self.level else ""
 
     @property
     def off(self) -> str:
@@ -169,7 +185,24 @@ class _Words:
 
 def _none(w: _Words) -> str:
     tail = f"within {w.tolerance}" if w.inside else f"so a gap of {w.tolerance} is not ruled out"
-    return f"No pattern found in {w.rows}: {w.gap}, {tail}."
+    return f"No pattern found in {w.rows}: {w.gap}, {tail}.{_by_itself(w)}"
+
+
+def _by_itself(w: _Words) -> str:
+    """Say that an interval leaves out 0 although no test finds anything, and why."""
+    plain, adjusted = w.v["pvalue_line"], w.v["pvalue_line_adjusted"]
+    if not w.level or np.isnan(adjusted):
+        return ""
+    why = "once all tests are counted" if plain <= w.rules.alpha else "by the test of level and slope"
+    return f" By itself that is likely off, but it is not found {why}: adjusted p {pvalue(adjusted)}."
+
+
+def _turned(w: _Words, pattern: str) -> str:
+    """Say before all else that higher scores come true less often, for no other pattern matters as much."""
+    head = f"Higher scores {w.happen} less often (reversed), which no map that keeps their order repairs"
+    if pattern not in ("over-confident", "says too much", "says too little"):
+        return f"{head}. {_SENTENCES[pattern](w)}"
+    return f"{head}: {w.slope()}. {w.off}." if w.is_clear else f"{head}, in {w.rows}: {w.slope()}{w.gap_too}."
 
 
 def _within(w: _Words) -> str:
@@ -266,11 +299,12 @@ def _notes(groups: Groups, values: Mapping[str, Floats], rules: Rules, too_few: 
         "only one outcome: no line can be fitted": some & (status == Status.ONE_CLASS),
         "one distinct score: no line can be fitted": some & (status == Status.ONE_SCORE),
         "scores separate the outcomes: no line can be fitted": some & (status == Status.SEPARABLE),
-        "higher scores come true less often: no map that keeps their order repairs that": some & reversed_order(values),
+        REVERSED: some & reversed_order(values),
         too_few: values["beyond_reach"] > 0.0,
         "scores of 0 and 1 only: no line can be tested": enough(values, rules) & np.isnan(values["pvalue_line"]),
     }
     made = Notes.of_counts(groups.n, groups.n_zero)
     for text, where in marks.items():
         made.add(text, where)
+    made.add_each(at_ends(int(rows), rules.floor) if rows > 0.0 else None for rows in values["at_ends"])
     return made.lines()

@@ -88,7 +88,8 @@ def _segments(table: Table) -> None:
     for key in (*table.keys, *([] if table.cluster is None else [table.cluster])):
         fault = key.fault()
         if fault is not None:
-            _raise_if(table, table.raw.filter(fault), key.alias, partial(_broken_segment, key.name))
+            broken = _broken_cluster if key is table.cluster else _broken_segment
+            _raise_if(table, table.raw.filter(fault), key.alias, partial(broken, key.name))
 
 
 def _scores(table: Table) -> None:
@@ -151,6 +152,15 @@ def _broken_segment(name: str, rows: int, low: float, _: float) -> CalframeError
         f"segment column {name!r} is a float column with {counted(rows)} that {holds} no whole number, such as "
         f"{_shown(low)}; "
         "segments are text, whole numbers, bools, categories or dates. Cut it into ranges, or cast it to text."
+    )
+
+
+def _broken_cluster(name: str, rows: int, low: float, _: float) -> CalframeError:
+    holds = "holds" if rows == 1 else "hold"
+    return SegmentError(
+        f"cluster column {name!r} is a float column with {counted(rows)} that {holds} no whole number, such as "
+        f"{_shown(low)}; clusters are told apart by text, whole numbers, bools, categories or dates. Cast it to Int64 "
+        "where its values are whole numbers, or to text."
     )
 
 

@@ -93,6 +93,7 @@ class TestResult:
         frame = to_polars(self.table)
         rejected, decided = int(frame["reject"].sum() or 0), len(frame) - frame["reject"].null_count()
         named = self.methods[0] if len(self.methods) == 1 else f"{len(self.methods)} methods"
+        named += f" {self.convention['statistic']}" if named == "resampling" else ""
         many = f"{rejected:,} of {decided:,} rejected" if decided else "nothing decided"
         said = f"<TestResult: {named}, {many} at {self.convention['alpha']:g}; .table>"
         lines = rejected_lines(frame.to_dicts(), self.by)
@@ -223,13 +224,13 @@ def test(
     A law for many rows is not taken at its word. Where it is doubtful (one row moves the sum by more than a fifth of
     its standard deviation; the variance of Hosmer and Lemeshow's statistic exceeds that of its law by 12 %; fewer than
     40 rows of a class are expected), and the p-value below 0.1, labels are drawn, or the p-value is worked out exactly
-    ("gap"), and ``law`` says so; so they are where the law of Cox, or of Hosmer and Lemeshow, says less than 0.005 and a
-    segment, or a group, expects fewer than 100 events. Where the draws do not surely say more than 0.005, nor less than
-    the law, ``pvalue`` stays what the law says, and nothing is rejected that is not by the p-values of the draws,
-    adjusted; the note says which are shown. How often labels are drawn depends on the number of segments, so these
-    p-values may, too, within the error of draws. With fewer than 25 rows such a p-value decides nothing, and ``reject`` is null;
-    drawing (``"resampling"``, ``"corp"``, ``"kernel"``) and exact p-values (of "gap", where rows count once) hold their
-    level for any number.
+    ("gap"), and ``law`` says so; so they are where the law of Cox, or of Hosmer and Lemeshow, says less than 0.005 for
+    fewer than 100 expected events of a segment, or of a group. Where the draws do not surely say more than 0.005, nor
+    less than the law, ``pvalue`` stays what the law says, and nothing is rejected that is not by the p-values of the
+    draws, adjusted; the note says which are shown. How often labels are drawn depends on the number of segments, so
+    these p-values may, too, within the error of draws. With fewer than 25 rows such a p-value decides nothing, and
+    ``reject`` is null; drawing (``"resampling"``, ``"corp"``, ``"kernel"``) and exact p-values (of "gap", where rows
+    count once) hold their level for any number.
 
     Clusters: two rows of one share the luck of their labels with a chance that is estimated from the residuals of all
     such pairs of the segment, 1 for copies of a row and 0 on average for independent rows. Labels are drawn so, row by
@@ -265,7 +266,7 @@ def test(
     >>> rows = pl.DataFrame({"y": [1] * 50, "p": [0.01] * 50})
     >>> found = calframe.test(rows, label="y", score="p", n_resamples=99)
     >>> found
-    <TestResult: resampling, 1 of 1 rejected at 0.05; .table>
+    <TestResult: resampling ece, 1 of 1 rejected at 0.05; .table>
     >>> found.table["pvalue"].to_list()
     [0.01]
     """

@@ -13,8 +13,9 @@ from calframe._binning import BinChoice
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column
 from calframe._kernels._equal_mass import equal_mass
+from calframe._kernels._logistic import rows_at_ends
 from calframe._kernels._tally import Tally
-from calframe._notes import Notes
+from calframe._notes import Notes, at_ends
 from calframe._reading import Matrix, by_width, read_matrix, read_tallies
 from calframe._registry import Cells, Metric, Options, Reads, Sample, Scored, Tallied, Term
 from calframe._table import Table
@@ -149,6 +150,7 @@ def measured_rows(table: Table, rows: nw.LazyFrame[Any], request: Request) -> tu
     if by_tally or request.equal_mass:
         for segments, tally in read_tallies(table, rows, groups):
             found.put(request, by_tally, segments, Tallied(tally=tally, options=request.options))
+            _say_ends(found, request, segments, tally)
             if request.equal_mass:
                 _put_equal_mass(found, request, segments, tally)
     if table.has_logits and ranks:
@@ -193,6 +195,17 @@ def _gaps_of(found: Measured, request: Request) -> list[tuple[str, Any]]:
 def result_columns(found: Measured, request: Request) -> Mapping[str, Column]:
     """Return the values in the order asked."""
     return {name: found.values[name] for name in request.columns()}
+
+
+def _say_ends(found: Measured, request: Request, segments: Ints, tally: Tally) -> None:
+    """Say where rows with a score of 0 or 1 have most say in a fit to logits."""
+    fits = [found.values[metric.name][segments] for metric in request.asked if metric.logarithms]
+    if not fits:
+        return
+    floor = request.options.floor
+    rows = rows_at_ends(tally, floor) * ~np.isnan(fits).all(axis=0)
+    there = np.flatnonzero(rows)
+    found.remarks.append((segments[there], lambda i: at_ends(int(rows[there[i]]), floor)))
 
 
 def _put_equal_mass(found: Measured, request: Request, segments: Ints, tally: Tally) -> None:

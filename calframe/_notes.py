@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -14,6 +15,41 @@ from calframe._typing import Bools, Floats, Ints
 NO_ROWS = "no usable rows"
 COUNTING = ("aurc", "eaurc", "ece_debiased")  # a unit of weight is a row in these, so that its scale matters
 _FAR = 2.0  # times too large or too small: a mean weight that is hardly meant to count rows
+_AT_ENDS = re.compile(r"[\d,]+ rows? ha(?:s|ve) a probability within \S+ of 0 or 1; [a-z ]+ the fit most")
+
+
+def at_ends(rows: int, floor: float) -> str:
+    """Say that rows have a probability of 0 or 1, whose logarithm is as far out as the floor lets it be.
+
+    Examples
+    --------
+    >>> at_ends(1, 1e-12)
+    '1 row has a probability within 1e-12 of 0 or 1; its logarithm pulls the fit most'
+    """
+    has, their = ("has", "its logarithm pulls") if rows == 1 else ("have", "their logarithms pull")
+    return f"{counted(rows)} {has} a probability within {floor:g} of 0 or 1; {their} the fit most"
+
+
+def of_ends(notes: Sequence[str | None]) -> str | None:
+    """Return what notes of segments say of rows with a probability of 0 or 1: of several, in how many it is said.
+
+    Examples
+    --------
+    >>> said = at_ends(2, 1e-12)
+    >>> of_ends([f"no line; {said}"]) == said
+    True
+    >>> of_ends([said, None])
+    'in 1 of 2 segments rows have a probability of 0 or 1; their logarithms pull the fit most'
+    """
+    said = [found.group() for note in notes if note and (found := _AT_ENDS.search(note))]
+    if not said:
+        return None
+    if len(notes) == 1:
+        return said[0]
+    return (
+        f"in {len(said):,} of {len(notes):,} segments rows have a probability of 0 or 1; their logarithms pull the "
+        "fit most"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,13 @@ def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
         raise ArgumentError.from_choice(name, value, allowed)
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless an argument is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        msg = f"{name} must be True or False; got {value!r}."
+        raise ArgumentError(msg)
+
+
 def is_real(value: object) -> bool:
     """Tell whether an argument is a real number: users pass other things than annotations say."""
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -213,6 +213,8 @@ class Metric:
         Its value on the worked table that METRICS.md shows: exactly where there is a closed form, and rounded.
     own_terms : mapping of str to callable
         Row terms that only this metric has.
+    logarithms : bool
+        Whether it is a fit to logits, which scores of 0 and 1 pull most.
     """
 
     name: str
@@ -233,3 +235,4 @@ class Metric:
     convention: str = ""
     example: str = ""
     own_terms: Mapping[str, Term] = field(default_factory=dict)
+    logarithms: bool = False

@@ -93,7 +93,7 @@ class Roles:
             by=_names("by", by) if by is not None else (),
             weight=None if weight is None else _name("weight", weight),
             time=None if time is None else _name("time", time),
-            time_zone=time_zone,
+            time_zone=time_zone.key if isinstance(time_zone, zoneinfo.ZoneInfo) else time_zone,
             positive=positive,
             link=link,
             invalid=invalid,

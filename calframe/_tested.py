@@ -17,7 +17,7 @@ from calframe._kernels._binned import effective_rows, segment_sum, spread
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
-from calframe._notes import Notes
+from calframe._notes import Notes, of_ends
 from calframe._nulls import BIN_TERMS, by_bins
 from calframe._reading import by_width, read_clusters, read_matrix, read_rows, read_tallies
 from calframe._registry import Cells, Scored
@@ -345,6 +345,8 @@ def judged(found: Results, plan: Plan) -> tuple[Judged, tuple[str, ...]]:
         rough = rough_law(noted)
         notes |= {} if rough is None else {rough: None}
         out[method, hypothesis] = values, noted if said is None else noted.undecided(*said)
+        ends = of_ends(one.note.tolist()) if method == "cox" else None
+        notes |= {} if ends is None else {ends: None}
     return out, tuple(notes)
 
 

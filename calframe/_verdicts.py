@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,29 @@ CLEAR: frozenset[VerdictName] = frozenset({"over", "under"})
 LEANS: frozenset[VerdictName] = frozenset({"leans_over", "leans_under"})
 
 
+def lean_note(
+    verdicts: Iterable[VerdictName],
+    alpha: float,
+    *,
+    word: str = "leans",
+    what: str = "the gap",
+    limit: str = "tolerance",
+) -> str | None:
+    """Return what a lean is, where there is one: the p-value and the interval beside it may disagree about 0.
+
+    Examples
+    --------
+    >>> lean_note(["over", "leans_over"], 0.05).split(", ")[:2]
+    ['leans: the adjusted p-value is at most 0.05', 'the gap may still be within the tolerance']
+    """
+    if LEANS.isdisjoint(verdicts):
+        return None
+    return (
+        f"{word}: the adjusted p-value is at most {alpha:g}, {what} may still be within the {limit}, and the "
+        "cautious interval may touch 0"
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """What gaps are judged by: as the arguments of a verb say.
@@ -73,7 +96,8 @@ class Judged:
     sim_low, sim_high : ndarray
         Ends of exact intervals that hold together over all segments with rows enough (Šidák).
     pvalue, pvalue_adjusted : ndarray
-        Two-sided exact test of gap 0, which those intervals invert, raw and adjusted; NaN where not judged.
+        Two-sided binomial test of the mean score, exact for equal scores and cautious for others, which those intervals
+        invert, raw and adjusted; NaN where not judged.
     enough : ndarray of bool
         Whether there are rows enough, which says how many segments are compared.
     judged : ndarray of bool

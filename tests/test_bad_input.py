@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import re
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import duckdb
 import numpy as np
@@ -432,3 +433,26 @@ def test_a_plan_that_fails_on_its_values_is_refused_by_polars(verb: Any) -> None
     plan = pl.LazyFrame(TABLE).with_columns(pl.col("region").cast(pl.Int64))
     with pytest.raises(pl.exceptions.InvalidOperationError, match="conversion from `str` to `i64` failed"):
         verb(plan, label="y", score="p", by="region")
+
+
+@pytest.mark.parametrize("value", ["x", 1, None])
+def test_ecce_is_a_flag(value: Any) -> None:
+    table = pl.DataFrame({"y": [0, 1], "p": [0.2, 0.8], "g": ["a", "b"]})
+    with pytest.raises(calframe.ArgumentError, match="ecce must be True or False; got"):
+        calframe.audit(table, label="y", score="p", by="g", ecce=value)
+
+
+def test_a_broken_cluster_is_not_called_a_segment() -> None:
+    table = pl.DataFrame({"y": [0, 1], "p": [0.2, 0.8], "g": ["a", "b"], "c": [1.5, 2.0]})
+    with pytest.raises(calframe.CalframeError, match=r"cluster column 'c' is a float .* Cast it to Int64"):
+        calframe.audit(table, label="y", score="p", by="g", cluster="c")
+
+
+def test_a_zone_may_be_given_as_an_object() -> None:
+    times = pl.datetime_range(dt.date(2024, 1, 1), dt.date(2024, 3, 1), "12h", eager=True)
+    table = pl.DataFrame({"t": times}).with_columns(y=pl.int_range(pl.len()) % 2, p=0.5)
+    named, given = (
+        calframe.drift(table, label="y", score="p", time="t", every="1mo", time_zone=zone)
+        for zone in ("Europe/Paris", ZoneInfo("Europe/Paris"))
+    )
+    assert given.to_dict() == named.to_dict()

@@ -34,8 +34,9 @@ def test_a_person_reads_one_line_and_a_table(capsys: pytest.CaptureFixture[str])
     lines = out.splitlines()
     assert lines[0].startswith("▲ Broken: 2 of 7 checks. Most rows misstated: max-gap 0.03 at seg=a: +10.0 pp")
     assert max(map(len, lines)) <= 80
-    assert " ".join(lines[-2:]).startswith(
-        "off, limit unclear: may lie within the limit or beyond, but that it is 0 is ruled out"
+    assert " ".join(lines[-2:]) == (
+        "off, limit unclear: the adjusted p-value is at most 0.05, the gap may still be within the limit, and the "
+        "cautious interval may touch 0"
     )
     table = [line.split("  ") for line in lines[lines.index("") + 3 : -2]]
     assert lines[lines.index("") + 3].endswith("rows  verdict")
@@ -207,7 +208,9 @@ def test_github_is_told_that_a_lean_may_lie_within_the_limit(
     assert main(["check", "preds.parquet", *ROLES, *GAP, "--fail-on", "lean", "--format", "github"]) == 1
     [error] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::error")]
     assert error.endswith("10,000 rows, off, limit unclear")
-    assert "\noff, limit unclear: may lie within the limit or beyond" in Path("summary.md").read_text(encoding="utf-8")
+    assert "\noff, limit unclear: the adjusted p-value is at most 0.05" in Path("summary.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_github_without_a_summary_and_with_many_errors(capsys: pytest.CaptureFixture[str]) -> None:

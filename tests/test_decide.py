@@ -633,9 +633,9 @@ def test_printed_segments_say_what_is_decided_and_what_is_not() -> None:
         "the score against the cheaper of all and none, at 95% each: surely cheaper (saved_low > 0) in 1 of 4 curves, "
         "surely dearer (saved_high < 0) in 2, not decided in 1"
     )
-    decided = {line.split()[0]: " ".join(line[5:17].split()) for line in lines[5:]}
+    decided = {line.split()[0]: " ".join(line[5:17].split()) for line in lines[6:]}
     assert decided == {"a": "act on all", "b": "act on none", "c": "by the score", "d": "not decided"}
-    assert [line.split()[0] for line in lines[5:]] == ["a", "b", "d", "c"]
+    assert [line.split()[0] for line in lines[6:]] == ["a", "b", "d", "c"]
     assert {"saved", "saved_low", "saved_high"} <= set(result.to_dict()["table"][0])
 
 

@@ -43,6 +43,25 @@ def test_an_intercept_asks_for_platt() -> None:
     assert row["map"] == "platt"
 
 
+def test_rows_at_0_and_1_are_named_wherever_a_line_is_fitted() -> None:
+    # three scores have no finite logit; the same words as those of calframe.fit
+    said = "3 rows have a probability within 1e-12 of 0 or 1; their logarithms pull the fit most"
+    table = pl.DataFrame(counts((0.0, 0, 1), (0.3, 30, 70), (0.7, 70, 30), (1.0, 1, 1)))
+    assert said in calframe.fit(table, label="y", score="p", method="platt").notes
+    result = diagnose(table, label="y", score="p")
+    assert result.table["note"].to_list() == [said]
+    assert f"note: {said}" in " ".join(line.strip() for line in repr(result).splitlines())
+    for name in ("slope", "intercept", "citl"):
+        assert calframe.metrics(table, label="y", score="p", metrics=[name])["note"].to_list() == [said]
+    assert calframe.metrics(table, label="y", score="p", metrics=["brier"])["note"].to_list() == [None]
+    tested = calframe.test(table, label="y", score="p", method="cox")
+    assert (tested.table["note"].to_list(), tested.notes) == ([said] * 3, (said,))
+    inner = table.filter(pl.col("p").is_between(0.1, 0.9))
+    assert "note:" not in repr(diagnose(inner, label="y", score="p"))
+    both = pl.concat([table.with_columns(g=pl.lit("a")), inner.with_columns(g=pl.lit("b"))])
+    assert "note: in 1 of 2 segments rows have a" in repr(diagnose(both, label="y", score="p", by="g"))
+
+
 def test_reversed_scores_have_no_map() -> None:
     row = only(counts((0.2, 80, 20), (0.5, 50, 50), (0.8, 20, 80)))
     assert (row["pattern"], row["map"]) == ("over-confident", None)
@@ -122,7 +141,7 @@ def test_missing_rows_and_empty_segments_are_counted(make: Maker) -> None:
 
 def test_rows_of_weight_0_are_in_the_note() -> None:
     columns = {**drawn(), "w": [0.0, *[1.0] * 599]}
-    assert only(columns, weight="w")["note"].endswith("1 row of weight 0 left out")
+    assert only(columns, weight="w")["note"].startswith("1 row of weight 0 left out; ")
 
 
 def test_float32_edges() -> None:

@@ -25,6 +25,7 @@ def _claimed(sentence: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", text)]
 
 
+TURNED = "Higher scores come true less often (reversed), which no map that keeps their order repairs"
 NUMBER = r"[\N{MINUS SIGN}+]?[\d,.]+"
 SPAN = rf"({NUMBER}) pp \(({NUMBER}) to ({NUMBER})\)"
 
@@ -62,7 +63,8 @@ def check_sentence(row: dict[str, Any], p: Any, y: Any, *, alpha: float = 0.05, 
         assert f"{n:,} rows" in said
     is_clear = ends[1] > tolerance or ends[2] < -tolerance
     if pattern not in ("none found", "within tolerance", "collapse", "not decided"):
-        assert is_clear <= said.startswith("Scores average ")  # and first if it is clear
+        turned = said.startswith(TURNED)  # which comes before all else
+        assert is_clear <= (". Scores average " in said if turned else said.startswith("Scores average "))
     check_pattern(row, p, y, ends, tolerance)
 
 
@@ -72,9 +74,7 @@ def check_pattern(row: dict[str, Any], p: Any, y: Any, ends: Any, tolerance: flo
         assert row["map"] is None
         assert ("ruled out" in said) == (ends[1] < -tolerance or ends[2] > tolerance)
     elif pattern.startswith("says"):
-        sign = 1 if pattern.endswith("much") else -1
-        assert min(sign * ends) > 0
-        assert _claimed(said)[:3] == pytest.approx([100 * np.mean(p), 100 * np.mean(y), len(p)], abs=0.101)
+        check_level(row, p, y, ends)
     elif pattern.endswith("-confident") and row["slope"] is not None:
         side = (row["slope_high"] < 1, row["slope_low"] > 1)
         assert side == (pattern == "over-confident", pattern == "under-confident")
@@ -101,6 +101,16 @@ def check_pattern(row: dict[str, Any], p: Any, y: Any, ends: Any, tolerance: flo
             assert min(sign * row[f"{name}_gap_low"], sign * row[f"{name}_gap_high"]) > 0  # on both sides
             assert f"by {100 * off:,.1f} pp (" in said
             assert f"({int(part.sum()):,} row" in said
+
+
+def check_level(row: dict[str, Any], p: Any, y: Any, ends: Any) -> None:
+    said, sign = row["sentence"], 1 if row["pattern"].endswith("much") else -1
+    assert min(sign * ends) > 0
+    at = said.find("Scores average ")
+    if at < 0:  # the order is reversed, and the gap not clear
+        assert said.startswith(f"{TURNED}, in ")
+        return
+    assert _claimed(said[at:])[:3] == pytest.approx([100 * np.mean(p), 100 * np.mean(y), len(p)], abs=0.101)
 
 
 @st.composite
@@ -185,6 +195,42 @@ def test_a_clear_gap_comes_before_the_slope_and_a_small_one_after_it() -> None:
     low, high = (50 - 100 * end for end in proportion_confint(1420, 3000, method="wilson")[::-1])
     assert small["sentence"].startswith("Scores lie too far apart in 3,000 rows: slope ")
     assert small["sentence"].endswith(f"; mean score less rate is +2.7 pp (+{low:.1f} to +{high:.1f}).")
+
+
+def test_reversed_scores_are_called_so_before_all_else() -> None:
+    # logits of rates are minus those of scores: slope -1; 5 % more positives than that in the second table
+    row = only(counts((0.2, 800, 200), (0.5, 500, 500), (0.8, 200, 800)))
+    assert (row["pattern"], row["map"], row["slope"]) == ("over-confident", None, approx(-1.0))
+    assert row["sentence"].startswith(f"{TURNED}, in 3,000 rows: slope \N{MINUS SIGN}1.00 (")
+    clear = only(counts((0.2, 400, 600), (0.5, 200, 800), (0.8, 50, 950)))
+    assert clear["sentence"].startswith(f"{TURNED}: slope ")
+    assert ". Scores average 50.0%, and 21.7% of 3,000 rows come true: says too much by " in clear["sentence"]
+    separated = only(counts((0.3, 100, 0), (0.7, 0, 100)))
+    assert separated["sentence"].startswith(TURNED)
+    right = only(counts((0.3, 0, 100), (0.7, 100, 0)))
+    assert "reversed" not in right["sentence"]
+
+
+def test_reversed_segments_are_listed_as_such() -> None:
+    turned, right = (counts((0.2, k, 200 - k), (0.8, 200 - k, k)) for k in (160, 40))
+    both = {name: turned[name] + right[name] for name in turned} | {"g": ["a"] * 400 + ["b"] * 400}
+    said = repr(found(both, by="g"))
+    assert "1 over-confident (reversed)" in said
+    assert said.count("none: reversed") == 1
+
+
+@pytest.mark.parametrize(("more", "why"), [(9, "once all tests are counted"), (7, "by the test of level and slope")])
+def test_a_gap_that_is_off_by_itself_and_not_found_is_said_to_be_so(more: int, why: str) -> None:
+    # 60, 75 and 90 of 150 were right; 27, or 21, more are 2.6, or 2.0, standard deviations of 10.5: by chi-square of 2
+    # degrees of freedom 0.036 (0.07 of the two tests that can be made), or 0.13
+    row = only(counts(*((p / 10, 15 * p + more, 150 - 15 * p - more) for p in (4, 5, 6))))
+    ends = proportion_confint(225 + 3 * more, 450, method="wilson")
+    assert (ends[0] > 0.5, row["pattern"]) == (True, "none found")
+    assert row["sentence"].endswith(
+        f"is not ruled out. By itself that is likely off, but it is not found {why}: adjusted p "
+        f"{row['pvalue_line_adjusted']:.3f}."
+    )
+    assert "By itself" not in only(counts((0.4, 90, 135), (0.6, 135, 90)))["sentence"]
 
 
 def test_noise_on_one_side_is_no_crossing() -> None:

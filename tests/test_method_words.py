@@ -30,7 +30,7 @@ def test_method_names_tolerance_alpha_and_comparisons() -> None:
     assert "for verdicts it mirrors that of Clopper and Pearson" in paragraphs["Intervals and tests"]
     assert "all 3 segments of all groupings that have rows enough (Šidák)" in paragraphs["Several segments at once"]
     assert "lies beyond ±2 pp" in paragraphs["Verdicts"]
-    assert "adjusted p-value is below 0.1" in paragraphs["Verdicts"]
+    assert "adjusted p-value is at most 0.1" in paragraphs["Verdicts"]
     assert paragraphs["Over time"] == "No time column was given, so nothing is said about when."
 
 

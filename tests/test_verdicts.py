@@ -366,3 +366,15 @@ def test_the_undecided_say_how_many_rows_are_needed_or_why_not(rate: float, gap:
     row |= {"simultaneous_low": float(found.sim_low[0]), "simultaneous_high": float(found.sim_high[0])}
     [action] = actions(findings(grouping("area", row)))
     assert action.why == f"area One ({said}) cannot be judged either way yet."
+
+
+def test_a_notebook_is_told_what_leans_means_and_of_what_the_p_value_is() -> None:
+    # 180 of 1,000 where 150 were expected: 2.7 standard deviations, and the interval reaches across 3 points
+    table = pl.DataFrame({"p": [0.15] * 2_000, "y": [1] * 180 + [0] * 820 + [1] * 150 + [0] * 850})
+    table = table.with_columns(g=pl.Series(["a"] * 1_000 + ["b"] * 1_000))
+    result = calframe.audit(table, label="y", score="p", by="g")
+    assert result.table["verdict"][0] == "leans_under"
+    said = result._repr_html_()
+    assert "adj. p: of the gap to the rest, adjusted over all segments (holm)." in said
+    assert "leans: the adjusted p-value is at most 0.05, the gap may still be within the tolerance" in said
+    assert repr(calframe.test(table, label="y", score="p")).startswith("<TestResult: resampling ece, ")

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from calframe._verdicts import WORDS
+from calframe._verdicts import WORDS, lean_note
 from calframe._words._numbers import count, interval, points, pvalue
 
 _COMPARED = {"rest": "gap to the rest", "reference": "gap to the reference"}
@@ -31,6 +31,15 @@ def segments_view(table: pl.DataFrame, *, alpha: float) -> pl.DataFrame:
             for row in table.iter_rows(named=True)
         ]
     )
+
+
+def what_columns_are(table: pl.DataFrame, convention: Mapping[str, Any]) -> list[str]:
+    """Say of which test the p-values of that view are, how they are adjusted, and what a lean is."""
+    other = "reference" if "gap_to_reference" in table.columns else "rest"
+    correction = convention["correction"]
+    how = "not adjusted" if correction == "none" else f"adjusted over all segments ({correction})"
+    lean = lean_note(table["verdict"], convention["alpha"])
+    return [f"adj. p: of the gap to the {other}, {how}.", *([] if lean is None else [f"{lean}."])]
 
 
 def gap_text(row: Mapping[str, Any]) -> str:

@@ -50,7 +50,7 @@ _MIN_ROWS = click.option(
     default=100,
     show_default=True,
     metavar="NUMBER",
-    help="Fewest rows of a segment that is judged; it needs ten positives and ten negatives, too.",
+    help="Fewest rows of a segment that is judged; it needs ten positives and ten negatives, too, seen or expected.",
 )
 _NUMERIC_BINS = click.option(
     "--numeric-bins",
@@ -97,7 +97,8 @@ def audit(*, files: tuple[str, ...], output: Path | None, form: str | None, **ar
     """Judge every segment of FILE and every crossing of segments at once, worst first.
 
     Which are off, which are within tolerance, and of which it cannot be told yet: one answer that holds over all of
-    them. Worst first is by verdict, then by rows times gap: the rows misstated. FILE is Parquet, CSV, TSV,
+    them. Worst first is by verdict, then by rows times gap: the rows misstated. The verdict of `calframe report` may be
+    graver, as that also judges the range of the scores and the course over time. FILE is Parquet, CSV, TSV,
     Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and globs make one table, and `-`
     reads CSV from standard input. Only the columns named here are read.
 

@@ -116,10 +116,10 @@ def check(
 
     A limit is broken where the interval of a value lies wholly beyond it, so that chance seldom breaks one; what is not
     decided does not fail unless you ask for that, but is said. There is no limit unless you give one. A segment is
-    judged if it has 100 rows, with 10 positives and 10 negatives. Checks are shown worst first: by verdict, then by
-    rows times the size of the gap, of its change, or of how far a metric is beyond its limit. FILE is Parquet, CSV,
-    TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and globs make one table, and
-    `-` reads CSV from standard input. Only the columns named here are read.
+    judged if it has 100 rows, with 10 positives and 10 negatives, seen or expected. Checks are shown worst first: by
+    verdict, then by rows times the size of the gap, of its change, or of how far a metric is beyond its limit. FILE is
+    Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and globs make one
+    table, and `-` reads CSV from standard input. Only the columns named here are read.
 
     Example: calframe check preds.parquet --label late --score p --by carrier --max-gap 0.03 --min auc=0.7
     """

@@ -11,7 +11,7 @@ from calframe._cli._names import name_column
 from calframe._cli._notes import wrapped
 from calframe._cli._terminal import takes_style, width
 from calframe._gate._rules import Finding, Gate, Rule
-from calframe._verdicts import CLEAR, LEANS
+from calframe._verdicts import CLEAR, LEANS, lean_note
 from calframe._words._lines import distinct
 from calframe._words._numbers import interval, points
 
@@ -127,13 +127,13 @@ def meaning(rule: Rule, alpha: float) -> str:
 
 
 def leanings(found: Sequence[Finding], alpha: float) -> list[str]:
-    """Return what is to be said of the findings whose side of the limit is open though 0 is ruled out, if any are."""
-    words = {one.words[1] for one in found if one.verdict in LEANS}
-    return [
-        f"{text.lower()}: may lie within the limit or beyond, but that it is 0 is ruled out (adjusted p at most "
-        f"{alpha:g})"
-        for text in words
+    """Return what is to be said of the findings that lean, if any do, by the words that stand for it."""
+    leaning = {one.words[1].lower(): one for one in found if one.verdict in LEANS}
+    said = [
+        lean_note([one.verdict], alpha, word=word, what=f"the {_ORDERS.get(one.rule.kind, 'value')}", limit="limit")
+        for word, one in leaning.items()
     ]
+    return [text for text in said if text is not None]
 
 
 def _table(rule: Rule, found: Sequence[Finding], alpha: float) -> str:

@@ -8,8 +8,9 @@ from calframe._auditing._view import if_judged
 from calframe._cli._cells import number_text
 from calframe._cli._grid import Column, grid
 from calframe._cli._names import name_column
+from calframe._cli._notes import wrapped
 from calframe._cli._terminal import takes_style, width
-from calframe._verdicts import WORDS
+from calframe._verdicts import WORDS, lean_note
 from calframe._words._numbers import interval, points
 
 
@@ -47,7 +48,9 @@ def judged_table(table: pl.DataFrame, *, head: str, alpha: float, most: int, uni
         Column(head="rows", cells=tuple(number_text(row["n"]) for row in shown), right=True),
         Column(head="verdict", cells=tuple(" ".join(WORDS[row["verdict"]]) for row in shown)),
     ]
-    return grid(columns, width=width(), style=takes_style()) + and_more(table.height - len(shown))
+    lean = lean_note((row["verdict"] for row in shown), alpha)
+    said = "" if lean is None else wrapped(lean)
+    return grid(columns, width=width(), style=takes_style()) + and_more(table.height - len(shown)) + said
 
 
 def and_more(count: int) -> str:

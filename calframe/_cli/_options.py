@@ -239,7 +239,7 @@ FLOOR = click.option(
     default=1e-12,
     show_default=True,
     metavar="PROBABILITY",
-    help="Keep scores this far from 0 and 1 in the metrics slope, intercept and citl, which need their log-odds.",
+    help="Keep scores this far from 0 and 1 in slope, intercept, citl and Cox's test, which need log-odds.",
 )
 CLUSTER = click.option(
     "--cluster",

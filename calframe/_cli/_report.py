@@ -55,9 +55,10 @@ def report(
 ) -> None:
     """Write an HTML report of FILE: what is wrong with the scores, where, and since when.
 
-    The verdict and the segments, worst first (by verdict, then by rows times gap), are printed too. FILE is Parquet,
-    CSV, TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and globs make one table,
-    and `-` reads CSV from standard input. Only the columns named here are read.
+    The verdict and the segments, worst first (by verdict, then by rows times gap), are printed too. That verdict may be
+    graver than the one of `calframe audit`, as it also judges the range of the scores and, with --time, the course.
+    FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several files of one format and globs
+    make one table, and `-` reads CSV from standard input. Only the columns named here are read.
 
     Example: calframe report preds.parquet --label late --score p --by carrier --time date -o report.html
     """

@@ -111,6 +111,12 @@ def logit(score: Floats, floor: float = FLOOR) -> Floats:
     return np.log(rest, out=rest)
 
 
+def rows_at_ends(tally: Tally, floor: float = FLOOR) -> Ints:
+    """Return the number of rows of each segment whose score is so near 0 or 1 that the floor is its logit."""
+    there = np.minimum(tally.score, 1.0 - tally.score) < floor
+    return np.rint(tally.total(tally.rows * there)).astype(np.int64)
+
+
 def negative_weight(weight: Floats, positive: Floats) -> Floats:
     """Return the weight of the negatives; what sums of weights leave by rounding is none."""
     rest = weight - positive

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from calframe._binning import BinChoice
 from calframe._errors import ArgumentError
-from calframe._options import check_choice, is_real
+from calframe._options import check_choice, check_flag, is_real
 
 Free: TypeAlias = Literal["abm", "am", "ab"]
 Kind: TypeAlias = Literal["vector", "matrix"]
@@ -57,9 +57,8 @@ def check_options(**given: Any) -> None:
             msg = f"{name} must be a number of 0 or more; got {given[name]!r}."
             raise ArgumentError(msg)
     for name in ("centred", "normalised", "reference_row"):
-        if name in given and not isinstance(given[name], bool):
-            msg = f"{name} must be True or False; got {given[name]!r}."
-            raise ArgumentError(msg)
+        if name in given:
+            check_flag(name, given[name])
     if given.get("centred") and given.get("interpolation") == "step":
         msg = "centred=True joins blocks by straight lines; leave interpolation='step' out."
         raise ArgumentError(msg)

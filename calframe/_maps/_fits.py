@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from calframe._errors import counted
 from calframe._fitting._fitted import Outcome
 from calframe._fitting._linear import FLATTEST
 from calframe._kernels._building import as_one
@@ -17,6 +16,7 @@ from calframe._maps._forms import Curve, Form, Linear, OneVersusRest, Softmax
 from calframe._maps._methods import Method, Sample, identity
 from calframe._maps._reading import Named, Rows, Scores
 from calframe._maps._segments import Segments
+from calframe._notes import at_ends
 from calframe._typing import Bools, Ints
 
 Pooling: TypeAlias = Literal["none", "partial", "complete"]
@@ -226,10 +226,7 @@ def _bound(curve: Any, place: int = 0) -> str:
 
 def _at_ends(rows: int, floor: float) -> tuple[str, ...]:
     """Return what is to be said of rows with a probability of 0, or 1."""
-    if not rows:
-        return ()
-    has, their = ("has", "its logarithm pulls") if rows == 1 else ("have", "their logarithms pull")
-    return (f"{counted(rows)} {has} a probability within {floor:g} of 0 or 1; {their} the fit most",)
+    return (at_ends(rows, floor),) if rows else ()
 
 
 def _note(outcome: Outcome, *, has_curve: bool) -> str | None:

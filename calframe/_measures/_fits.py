@@ -89,6 +89,7 @@ FIT_METRICS = (
     ),
     Metric(
         name="slope",
+        logarithms=True,
         summary="calibration slope; below 1 the scores are too extreme, above 1 too timid",
         formula="b of the logistic regression logit P(y) = a + b logit p",
         source=_COX,
@@ -104,6 +105,7 @@ FIT_METRICS = (
     ),
     Metric(
         name="intercept",
+        logarithms=True,
         summary="calibration intercept, fitted together with the slope",
         formula="a of the logistic regression logit P(y) = a + b logit p",
         source=_COX,
@@ -119,6 +121,7 @@ FIT_METRICS = (
     ),
     Metric(
         name="citl",
+        logarithms=True,
         summary="calibration in the large, in logits; below 0 the scores say too much",
         formula="a of the logistic regression logit P(y) = a + logit p",
         source=_COX,
@@ -134,6 +137,7 @@ FIT_METRICS = (
     ),
     Metric(
         name="slope_se",
+        logarithms=True,
         summary="standard error of slope",
         formula="square root of its variance, by the information; with importance weights by the sandwich",
         source=_COX,
@@ -148,6 +152,7 @@ FIT_METRICS = (
     ),
     Metric(
         name="intercept_se",
+        logarithms=True,
         summary="standard error of intercept",
         formula="as slope_se",
         source=_COX,
@@ -162,6 +167,7 @@ FIT_METRICS = (
     ),
     Metric(
         name="citl_se",
+        logarithms=True,
         summary="standard error of citl",
         formula="as slope_se",
         source=_COX,

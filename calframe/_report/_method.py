@@ -82,7 +82,8 @@ def _several(findings: Findings) -> str:
 def _verdicts(findings: Findings) -> str:
     return (
         f"Clear gap: the widened interval lies beyond {tolerance(findings.tolerance)}. Within tolerance: it lies "
-        f"inside. Leaning: neither, but the adjusted p-value is below {findings.alpha:g}. Otherwise undecided: no "
+        f"inside. Leaning: neither, but the adjusted p-value is at most {findings.alpha:g}; the gap may still be "
+        "within the tolerance, and the cautious interval may touch 0. Otherwise undecided: no "
         "evidence of a gap is not evidence of none. Verdicts of segments are about the gap; that on the whole table "
         "also about the curve: it is off where the ECE is beyond that of right scores, and beyond the gap, by more "
         "than the tolerance, and beyond what right scores would show once in a thousand times. Scores of a segment are "

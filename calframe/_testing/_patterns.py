@@ -13,7 +13,7 @@ from calframe._kernels._binned import effective_rows, last_cells, ratio, run_sta
 from calframe._kernels._corrections import Correction
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._intervals import rate_interval, sidak_level
-from calframe._kernels._logistic import Status, citl_fit, citl_interval, cox_fit, cox_interval, logit
+from calframe._kernels._logistic import Status, citl_fit, citl_interval, cox_fit, cox_interval, logit, rows_at_ends
 from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
 from calframe._testing._curvature import chances, curve_test, line_test
@@ -246,7 +246,9 @@ def _line(tally: Tally, rules: Rules, drawing: Drawing, level: float) -> Values:
     fit, large = cox_fit(tally, floor=rules.floor), citl_fit(tally, floor=rules.floor)
     ends = cox_interval(fit, level=level)
     fine = fit.status == Status.FINE
-    values = {"status": fit.status.astype(np.float64), "intercept": fit.intercept, "slope": fit.slope}
+    fitted = ~(np.isnan(fit.slope) & np.isnan(large.citl))
+    values = {"at_ends": np.asarray(rows_at_ends(tally, rules.floor) * fitted, dtype=np.float64)}
+    values |= {"status": fit.status.astype(np.float64), "intercept": fit.intercept, "slope": fit.slope}
     for name, (low, high) in ends.items():
         values |= {f"{name}_low": np.where(fine, low, np.nan), f"{name}_high": np.where(fine, high, np.nan)}
     low, high = citl_interval(tally, large, level=level, floor=rules.floor)

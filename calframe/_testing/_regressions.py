@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 
 from calframe._kernels import _special as special
-from calframe._kernels._logistic import Status, citl_fit, cox_fit, logit, negative_weight
+from calframe._kernels._logistic import Status, citl_fit, cox_fit, logit, negative_weight, rows_at_ends
 from calframe._kernels._tally import Tally
+from calframe._notes import at_ends
 from calframe._testing._clusters import Clustered, clustered_pvalues
 from calframe._testing._draws import Drawing, resampled
 from calframe._testing._found import DECIDES, FAR, Found
@@ -44,7 +45,7 @@ def cox(tally: Tally, drawing: Drawing, *, floor: float) -> dict[str, Found]:
     for seen, (name, df) in zip(ratios, HYPOTHESES.items(), strict=True):
         one = Found.of_law(seen, special.gammaincc(df / 2.0, seen / 2.0), "chi2", df=df)
         one = one.noted(lone & np.isnan(seen), ONE_CLASS).noted(~lone & np.isnan(seen), SEPARABLE)
-        found[name] = one.of_many(rows)
+        found[name] = _with_ends(one.of_many(rows), tally, floor)
     far = drawing.beyond_doubt
     doubtful = [
         one.decides & ((rare & (one.pvalue < DECIDES)) | (few & (one.pvalue < FAR) & (one.pvalue >= far)))
@@ -76,9 +77,17 @@ def clustered_cox(rows: Clustered, drawing: Drawing, *, floor: float) -> dict[st
     drawn = clustered_pvalues(rows, ratio, seen, side="greater", drawing=drawing)
     least = drawing.least("greater")
     return {
-        name: Found.of_draws(*one, floor=least)
+        name: _with_ends(Found.of_draws(*one, floor=least), rows.tally, floor)
         for name, one in zip(HYPOTHESES, zip(seen, *drawn, strict=True), strict=True)
     }
+
+
+def _with_ends(found: Found, tally: Tally, floor: float) -> Found:
+    """Note where rows with a score of 0 or 1 have most say in the line."""
+    rows = rows_at_ends(tally, floor) * ~np.isnan(found.statistic)
+    for count in np.unique(rows[rows > 0]):
+        found = found.noted(rows == count, at_ends(int(count), floor))
+    return found
 
 
 def likelihood_ratios(tally: Tally, floor: float) -> Floats:

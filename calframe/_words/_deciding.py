@@ -45,7 +45,10 @@ def lines_of_many(rows: Sequence[Row], keys: Sequence[str], *, level: str) -> li
     lines = [f"  {line}" for line in counts]
     worst = sorted(rows, key=lambda row: row["n"] * row["saved"])[:SHOWN]
     names = [key_name(row[key] for key in keys) for row in worst]
-    lines.append("  what costs least; saved a row by the score (interval), cost on all or on none:")
+    lines += [
+        "  for each: what costs least, what the score saves a row (interval), and what",
+        "  a row costs without it, acting on all or on none, whichever is cheaper:",
+    ]
     return lines + listing(
         names, [_costs_least(row) for row in worst], total=len(rows), place=".table", width=_NAME_WIDTH
     )
