@@ -301,9 +301,7 @@ def test(
         alpha=float(alpha),
         progress=progress,
     )
-    table = open_table(
-        data, roles, reserved=reserved_names() | _RESERVED, bins=plan.edges, view=view_of(roles, None)
-    )
+    table = open_table(data, roles, reserved=reserved_names() | _RESERVED, bins=plan.edges, view=view_of(roles, None))
     groups, found = found_by(table, plan, engine=engine)
     warn_empty_categories(table, groups)
     judgements, notes = judged(found, plan)
