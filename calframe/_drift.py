@@ -233,7 +233,7 @@ def drift(
         invalid=invalid,
         weight_kind=weight_kind,
     )
-    reading = read(data, roles, every=every, batch=batch, reserved=_RESERVED, engine=engine)
+    reading = read(data, roles, every=every, batch=batch, reserved=_RESERVED, engine=engine, bins=options.bins.fixed)
     chosen = Reference.from_argument(reference, reading.days.periods, window=behind)
     second = reference_tally(reference, roles, reading, engine=engine) if chosen.kind == "table" else None
     lines = Lines.of_reading(reading)

@@ -71,7 +71,8 @@ class Since:
         """Say why it may have begun earlier: how many periods before it could not be judged, and are in no average."""
         if self.unjudged == 1:
             return f"the period before {self.label} has too few rows to be judged and is in neither average"
-        return f"the {self.unjudged:,} periods before {self.label} have too few rows to be judged and are in neither average"
+        which = f"the {self.unjudged:,} periods before {self.label}"
+        return f"{which} have too few rows to be judged and are in neither average"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
