@@ -147,7 +147,8 @@ def drift(
     nothing remains.
 
     The headline names the first period of a run to the end of which every judged period (100 rows) is marked the same
-    way, whose gap as a whole is clearly beyond the tolerance, and where the gap is not one that was always there. Where
+    way, whose gap as a whole is clearly beyond the tolerance, and where the gap is not one that was always there.
+    Periods just before it with too few rows to be judged are in neither average, and it is "or earlier" then. Where
     there is no such run, it says when judged periods were clearly off, and how the latest one is. How many segments
     moved along is told by ``gap_change_pvalue`` of before and since, times the number of periods that the run could
     have begun with, adjusted over segments.
@@ -230,7 +231,7 @@ def drift(
         invalid=invalid,
         weight_kind=weight_kind,
     )
-    reading = read(data, roles, every=every, batch=batch, reserved=_RESERVED, engine=engine)
+    reading = read(data, roles, every=every, batch=batch, reserved=_RESERVED, engine=engine, bins=options.bins.fixed)
     chosen = Reference.from_argument(reference, reading.days.periods, window=behind)
     second = reference_tally(reference, roles, reading, engine=engine) if chosen.kind == "table" else None
     lines = Lines.of_reading(reading)

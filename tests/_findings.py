@@ -144,9 +144,9 @@ def course(
     return Course(model=None, every="1mo", zone=None, table=table, undated=undated, since=since)
 
 
-def run(label: str, *, before: float, during: float, moved: int = 0, judged: int = 0) -> Since:
+def run(label: str, *, before: float, during: float, moved: int = 0, judged: int = 0, unjudged: int = 0) -> Since:
     """Return a run of periods to the end."""
-    return Since(model=None, label=label, before=before, during=during, moved=moved, judged=judged)
+    return Since(model=None, label=label, before=before, during=during, moved=moved, judged=judged, unjudged=unjudged)
 
 
 def findings(

@@ -373,6 +373,16 @@ def test_bins_outside_the_band_are_named_even_if_nothing_is_to_be_done(out: int,
     assert action.why == f"All that could be judged is within ±3 pp. Judge again when new outcomes are in.{said}"
 
 
+def test_a_shift_behind_periods_that_are_not_judged_may_have_begun_in_them() -> None:
+    shift = run("May 2026", before=-0.011, during=-0.062, unjudged=2)
+    [action] = actions(findings(course=course(*MONTHS, since=shift)))
+    assert action == Action(
+        what="Find out what changed in May 2026 or earlier.",
+        why="The gap moved from −1.1 pp to −6.2 pp; the 2 periods before May 2026 have too few rows to be judged and "
+        "are in neither average.",
+    )
+
+
 def test_there_are_five_lines_at_most() -> None:
     # A third of the rows has no score, which would be the sixth line.
     assert [action.what for action in actions(EVERYTHING)] == [

@@ -230,3 +230,27 @@ def test_weights_that_are_all_equal_are_none() -> None:
     plain, weighted = followed(table).table, followed(table.with_columns(w=7.5), weight="w").table
     for name in (*COMPARED, "gap_pvalue"):
         assert weighted[name].to_list() == approx(plain[name].to_list(), rel=1e-9), name
+
+
+def test_edges_that_do_not_cover_the_scores_are_an_error_as_in_metrics() -> None:
+    # 0.75 lies outside of 0 to 0.5: three rows of five
+    table = pl.DataFrame({"y": [0, 1, 0, 1, 1], "p": [0.25, 0.25, 0.75, 0.75, 0.75], "t": months(5)})
+    with pytest.raises(ScoreError) as known:
+        calframe.metrics(table, label="y", score="p", bins=[0, 0.5])
+    with pytest.raises(ScoreError, match="3 rows") as found:
+        followed(table, bins=[0, 0.5])
+    assert str(found.value) == str(known.value)
+    assert followed(table, bins=[0, 0.5, 1]).n == 5
+    left = followed(table, bins=[0, 0.5], invalid="drop")
+    assert (left.n, left.n_invalid) == (2, 3)
+
+
+@pytest.mark.parametrize("every", ["1d", "1w", "1mo", "1q", "1y", None])
+@pytest.mark.parametrize("last", [dt.date(9999, 12, 31), dt.datetime.combine(dt.date.max, dt.time(23))])
+def test_the_last_day_there_is_can_be_drawn(every: Any, last: dt.date) -> None:
+    first = last.replace(year=9998)
+    table = pl.DataFrame({"y": [0, 1] * 100, "p": 0.5, "t": [first, last] * 100})
+    found = followed(table, every=every)
+    assert found.course.height == 2  # 9998 and 9999
+    assert found.plot().to_dict()
+    assert found.course["label"][1] in followed(table, every=every, reference=9999).reference_periods

@@ -45,6 +45,26 @@ def test_only_an_unbroken_run_to_the_end_is_named(periods: list[tuple[int, float
     assert (found.headline or "").startswith("Since") is (label is not None)
 
 
+def test_a_run_behind_periods_that_are_not_judged_may_have_begun_in_them() -> None:
+    # Eighty rows a month at a rate of 0.9 cannot be judged. Before them 2,000 right rows a month: 0.0 pp, as all rows
+    # before October are not: -6 x 80 x 0.4 / 6480 = -3.0 pp. October's gap is 0.5 - 0.8 = -30.0 pp.
+    found = followed(exact(*[STEADY] * 3, *[(80, 0.9)] * 6, (2000, 0.8), groups=2), by="g")
+    assert found.headline == (
+        "Since Oct 2024 or earlier scores run 30.0 pp too low on average (0.0 pp before); the 6 periods before Oct "
+        "2024 have too few rows to be judged and are in neither average; 2 of 2 segments moved that way."
+    )
+    assert found.since[0].unjudged == 6
+    one = followed(exact(*[STEADY] * 3, (80, 0.9), (2000, 0.8), (60, 0.9), (2000, 0.8))).headline
+    # of 4,060 rows since: (4000 x 0.3 + 60 x 0.4) / 4060 = 30.1 pp; a period within the run goes on with it
+    assert one == (
+        "Since May 2024 or earlier scores run 30.1 pp too low on average (0.0 pp before); the period before May 2024 "
+        "has too few rows to be judged and is in neither average."
+    )
+    # few rows further back, with a judged period in between, are "before": (-40 x 80) / 4080 = -0.8 pp
+    early = followed(exact(STEADY, (80, 0.9), STEADY, (2000, 0.8))).headline
+    assert early == "Since Apr 2024 scores run 30.0 pp too low on average (−0.8 pp before)."
+
+
 def test_the_sentence_has_both_gaps_and_the_segments_that_moved() -> None:
     found = followed(exact(*[STEADY] * 6, HIGH, HIGH, groups=4), by="g")
     assert found.headline == (
@@ -246,7 +266,8 @@ def test_the_headline_is_true(table: pl.DataFrame, tolerance: float) -> None:
         }
         return
     said = re.fullmatch(
-        r"Since (.+) scores run ([\d.]+) pp too (high|low) on average \(([+−]?[\d.]+) pp before\)\.",
+        r"Since (.+?)(?: or earlier)? scores run ([\d.]+) pp too (high|low) on average \(([+−]?[\d.]+) pp before\)"
+        r"(?:; the (?:(\d+) periods|period) before \1 ha(?:s|ve) too few rows to be judged and .+)?\.",
         (found.headline or "").replace("\n", " "),
     )
     if said is None:
@@ -257,7 +278,10 @@ def test_the_headline_is_true(table: pl.DataFrame, tolerance: float) -> None:
     run, before = judged.filter(pl.col("period") >= start), judged.filter(pl.col("period") < start)
     assert set(run["state"]) == {state}  # every judged period from there to the end
     assert len(before) > 0
-    sides = [table.drop_nulls().filter(side) for side in (pl.col("t") >= start, pl.col("t") < start)]
+    unknown = found.course.filter(pl.col("period").is_between(before["period"][-1], start, closed="none")).height
+    assert found.since[0].unjudged == unknown
+    assert ("or earlier" in (found.headline or "")) is (unknown > 0)
+    sides = [table.drop_nulls().filter(s) for s in (pl.col("t") >= start, pl.col("t") <= before["period"][-1])]
     gaps = [100 * float((side["p"] - side["y"]).mean()) for side in sides]  # type: ignore[arg-type]
     assert gaps[0] == pytest.approx(float(said[2]) * (1 if state == "over" else -1), abs=0.0501)
     assert gaps[1] == pytest.approx(float(said[4].replace("−", "-")), abs=0.0501)
@@ -268,7 +292,9 @@ def test_the_headline_is_true(table: pl.DataFrame, tolerance: float) -> None:
     assert last["state"] != state or gone  # the run does not begin earlier
 
 
-PART = re.compile(r"too (high|low) (.+?) \((\d+) of (\d+) judged periods?, (?:(.+?) the most with )?([+−][\d.]+) pp\)")
+PART = re.compile(
+    r"too (high|low) (.+?) \((\d+) of (\d+) judged periods?, (?:([^()]+?) the most with )?([+−][\d.]+) pp\)"
+)
 END = re.compile(r"; the latest judged period, (.+?), (.+?) \(([+−]?[\d.]+) pp\)(; since when is not clear)?\.")
 
 

@@ -169,7 +169,7 @@ def check_since(text: str, numbers: dict[str, Any]) -> None:
         assert numbers["since"] is None
         return
     found = re.fullmatch(
-        r", (and|but) since (.+) (?:the scores as a whole|scores overall) have run "
+        r", (and|but) since (.+?)( or earlier)? (?:the scores as a whole|scores overall) have run "
         rf"{NUMBER} percentage points (high|low)\.",
         text,
     )
@@ -181,11 +181,13 @@ def check_since(text: str, numbers: dict[str, Any]) -> None:
     assert first > 0
     assert run[0]["label"] == found[2]
     signs = {1 if period["simultaneous_low"] > 0 else -1 if period["simultaneous_high"] < 0 else 0 for period in run}
-    assert signs == {1 if found[4] == "high" else -1}
-    assert any(period["verdict"] != "few" for period in periods[:first])
+    assert signs == {1 if found[5] == "high" else -1}
+    last = max(i for i in range(first) if periods[i]["verdict"] != "few")
+    assert numbers["since_unjudged"] == first - last - 1
+    assert bool(found[3]) is (numbers["since_unjudged"] > 0)
     if numbers["columns"]["weight"] is None:  # with weights the rows of a period do not tell its share
-        during, before = mean_gap(periods[first:]), mean_gap(periods[:first])
-        assert is_size(found[3], during)
+        during, before = mean_gap(periods[first:]), mean_gap(periods[: last + 1])
+        assert is_size(found[4], during)
         assert abs(during) > numbers["tolerance"]
         assert (during - before) * during > 0
 

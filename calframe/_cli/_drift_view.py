@@ -101,5 +101,6 @@ def _meaning(found: Drift, table: pl.DataFrame) -> str:
         f"{psi_words(table, alpha=found.alpha)} {empty_words(found.n_empty)}"
     )
     if found.time is not None:
-        text += f" The monitor sounds at an e-value of {found.alarm_at:g}, whenever one looks."
+        text += f" The monitor sounds at an e-value of {found.alarm_at:g}, whenever one looks. It knows no tolerance, "
+        text += "and its date is when the evidence sufficed, not when the change began."
     return wrapped(printable(text) + undated + left_out(table))

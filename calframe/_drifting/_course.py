@@ -29,10 +29,13 @@ class Since:
     label : str
         The period it begins with.
     before, during : float
-        Gap before it and in it.
+        Gap before it and in it. Rows of the unjudged periods just before it are in neither.
     moved, judged : int
         Of the segments with rows enough on both sides, how many moved the same way by an adjusted p-value of alpha at
         most, which allows for the choice of the period; 0 of 0 without segments.
+    unjudged : int
+        Periods with too few rows to be judged between the last judged one before it and its first: it may have begun in
+        any of them.
     """
 
     model: str | None
@@ -41,18 +44,33 @@ class Since:
     during: float
     moved: int
     judged: int
+    unjudged: int = 0
+
+    @property
+    def when(self) -> str:
+        """The period it begins with, or that it may have begun earlier."""
+        return f"{self.label} or earlier" if self.unjudged else self.label
 
     def sentence(self) -> str:
         """Return the sentence about it."""
         scores = "scores" if self.model is None else f"scores of {self.model!r}"
         way = "high" if self.during > 0 else "low"
         text = (
-            f"Since {self.label} {scores} run {points(self.during, sign=False)} too {way} on average "
+            f"Since {self.when} {scores} run {points(self.during, sign=False)} too {way} on average "
             f"({points(self.before)} before)"
         )
+        if self.unjudged:
+            text += f"; {self.doubt()}"
         if self.judged:
             text += f"; {self.moved} of {plural(self.judged, 'segment')} moved that way"
         return text
+
+    def doubt(self) -> str:
+        """Say why it may have begun earlier: how many periods before it could not be judged, and are in no average."""
+        if self.unjudged == 1:
+            return f"the period before {self.label} has too few rows to be judged and is in neither average"
+        which = f"the {self.unjudged:,} periods before {self.label}"
+        return f"{which} have too few rows to be judged and are in neither average"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,10 +160,11 @@ def states(known: Bools, low: Floats, high: Floats) -> list[str]:
 
 def _since(days: Days, index: Ints, judged: Judged, model: str | None, rules: Rules) -> Since | None:
     """Return the run of marked periods to the end, if it is one way and, taken together, beyond the tolerance."""
-    first = _run_to_the_end(days.periods, judged)
-    if first is None:
+    ends = _run_to_the_end(days.periods, judged)
+    if ends is None:
         return None
-    part = np.where(index < 0, -1, (index >= first).astype(np.int64))
+    last, first = ends
+    part = np.where(index > last, np.where(index < first, -1, 1), np.where(index < 0, -1, 0))
     sums, strict = days.sums.added(part, 2), replace(rules, alpha=rules.alpha / judged.comparisons)
     sides = judge_sums(sums, strict)
     if sides.verdict[1] not in CLEAR or not _changed(sides, sums, strict):
@@ -159,11 +178,12 @@ def _since(days: Days, index: Ints, judged: Judged, model: str | None, rules: Ru
         during=float(sides.gap[1]),
         moved=moved,
         judged=known,
+        unjudged=first - last - 1,
     )
 
 
-def _run_to_the_end(periods: Periods, judged: Judged) -> int | None:
-    """Return the first period of an unbroken run of marked periods, all one way, that reaches the end.
+def _run_to_the_end(periods: Periods, judged: Judged) -> tuple[int, int] | None:
+    """Return the last judged period before an unbroken run of marked ones, all one way, to the end, and its first.
 
     Periods with too few rows to be judged, such as one that has just begun, neither end a run nor make one; a long time
     without rows ends it. None where there is no run, or where it takes in every period that was judged.
@@ -176,7 +196,7 @@ def _run_to_the_end(periods: Periods, judged: Judged) -> int | None:
     place = len(state) - 1
     while place > 0 and state[place - 1] == state[-1] and periods.near(int(known[place - 1]), int(known[place])):
         place -= 1
-    return int(known[place]) if place > 0 else None
+    return (int(known[place - 1]), int(known[place])) if place > 0 else None
 
 
 def _changed(sides: Judged, sums: ScoreSums, rules: Rules) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import closed_frame, keys_as_text
 from calframe._columns import check_columns
@@ -85,16 +86,23 @@ class Reading:
 
 
 def read(
-    data: Any, roles: Roles, *, every: Every | None, batch: Batch, reserved: Sequence[str], engine: Any
+    data: Any,
+    roles: Roles,
+    *,
+    every: Every | None,
+    batch: Batch,
+    reserved: Sequence[str],
+    engine: Any,
+    bins: Bins | None = None,
 ) -> Reading:
-    """Read a table once, by segment, model and time."""
+    """Read a table once, by segment, model and time; every score must lie in the bins, where there are any."""
     if roles.time in roles.by:
         msg = f"by= names the time column {roles.time!r}, which makes the periods; leave it out of by."
         raise ArgumentError(msg)
     check_columns(opened(data).lazy(), roles, reserved)
     by_time = roles.time is not None and batch == "time"
     keyed = replace(roles, by=(*roles.by, str(roles.time))) if by_time else roles
-    table = _opened(data, keyed, by_day=roles.time is not None)
+    table = _opened(data, keyed, by_day=roles.time is not None, bins=bins)
     rows = read_rows(table, engine=engine)
     groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
     if by_time:
@@ -140,7 +148,7 @@ def reference_tally(data: Any, roles: Roles, reading: Reading, *, engine: Any) -
     return gathered(second.tally, np.flatnonzero(target >= 0), target[target >= 0])
 
 
-def _opened(data: Any, roles: Roles, *, by_day: bool) -> Table:
+def _opened(data: Any, roles: Roles, *, by_day: bool, bins: Bins | None) -> Table:
     view = view_of(roles, None)
     if view == "vectors":
         msg = (
@@ -148,7 +156,7 @@ def _opened(data: Any, roles: Roles, *, by_day: bool) -> Table:
             "class and positive= the class."
         )
         raise ArgumentError(msg)
-    return open_table(data, roles, by_day=by_day, view=view)
+    return open_table(data, roles, by_day=by_day, bins=bins, view=view)
 
 
 def _nothing() -> Tally:

@@ -11,12 +11,13 @@ from calframe._options import is_whole
 from calframe._periods import Every, periods_of
 
 _MONTHS: dict[Every, int] = {"1mo": 1, "1q": 3, "1y": 12}
+_END = 12 * (dt.date.max.year + 1)  # months of the years there are
 _NAMES = tuple(label[:3] for label in periods_of([2000_01_01 + 100 * i for i in range(12)], every="1mo").labels)
 _NAMED = re.compile(r"(?:(?P<word>[A-Z][a-z]{2}) |Q(?P<quarter>[1-4]) )?(?P<year>\d{4})(?:-(?P<month>\d{2}))?")
 
 
 def next_start(start: dt.date, every: Every) -> dt.date:
-    """Return the first day of the period after one.
+    """Return the first day of the period after one; the latest date there is where that lies beyond it.
 
     Examples
     --------
@@ -24,8 +25,11 @@ def next_start(start: dt.date, every: Every) -> dt.date:
     ('2014-01-01', '2024-03-04')
     """
     if every not in _MONTHS:
-        return start + dt.timedelta(days=7 if every == "1w" else 1)
+        step = dt.timedelta(days=7 if every == "1w" else 1)
+        return start + min(step, dt.date.max - start)
     month = start.year * 12 + start.month - 1 + _MONTHS[every]
+    if month >= _END:
+        return dt.date.max
     return start.replace(year=month // 12, month=month % 12 + 1)
 
 
@@ -79,4 +83,5 @@ def _span(text: str) -> tuple[dt.date, dt.date] | None:
     elif named["month"]:
         every, month = "1mo", int(named["month"])
     first = dt.date(int(named["year"]), month, 1)
-    return first, next_start(first, every) - dt.timedelta(days=1)
+    after = next_start(first, every)
+    return first, after if after == dt.date.max else after - dt.timedelta(days=1)

@@ -138,7 +138,8 @@ def _drift(findings: Findings) -> list[Action]:
         text += f", and it clearly {moved} in {since.moved} of {compared}"
         if since.moved > 2 and since.moved > _MOST_MOVED * since.judged:
             text += ", so the cause is not one segment"
-    return [Action(what=f"Find out what changed in {since.label}.", why=text + ".")]
+    why = f"{text}; {since.doubt()}." if since.unjudged else f"{text}."
+    return [Action(what=f"Find out what changed in {since.when}.", why=why)]
 
 
 def _watch(findings: Findings) -> list[Action]:

@@ -48,6 +48,7 @@ def result(findings: Findings) -> Json:
                 "periods_without_rows": None if course is None else course.n_empty,
                 "every": None if course is None else course.every,
                 "since": None if course is None or course.since is None else course.since.label,
+                "since_unjudged": None if course is None or course.since is None else course.since.unjudged,
                 "fingerprint": findings.fingerprint,
                 "version": __version__,
             }

@@ -119,7 +119,7 @@ def since_clause(findings: Findings, detail: Detail = "full") -> str:
     gap = course.since.during
     who = "the scores as a whole" if detail == "full" else "scores overall"
     joined = "but" if _reassuring(findings) else "and"
-    return f", {joined} since {course.since.label} {who} have run {whole_points(gap)} percentage points {_high(gap)}"
+    return f", {joined} since {course.since.when} {who} have run {whole_points(gap)} percentage points {_high(gap)}"
 
 
 def tiles(findings: Findings) -> tuple[Tile, ...]:
@@ -255,7 +255,8 @@ def _last_tile(findings: Findings) -> Tile:
     if last["state"] != "in" and abs(last["gap"]) > findings.tolerance:
         tone = _tone(last["state"])
     if course.since is not None:
-        small = f"before {course.since.label}: {points(course.since.before)}"
+        few = f", {plural(course.since.unjudged, 'unjudged period')} aside" if course.since.unjudged else ""
+        small = f"before {course.since.label}{few}: {points(course.since.before)}"
         tone = "over" if course.since.during > 0 else "under"
     return Tile(name=f"Latest period, {last['label']}", big=points(last["gap"]), small=small, tone=tone)
 

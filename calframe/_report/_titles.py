@@ -106,7 +106,7 @@ def course_title(course: Course, *, tolerance: float) -> str:
     if course.since is not None:
         gap = course.since.during
         return (
-            f"Since {course.since.label} the scores have run about {whole_points(gap)} pp too "
+            f"Since {course.since.when} the scores have run about {whole_points(gap)} pp too "
             f"{'high' if gap > 0 else 'low'}"
         )
     clear = course.table.filter(pl.col("verdict").is_in(list(CLEAR)))
