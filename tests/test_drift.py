@@ -157,8 +157,8 @@ def test_poor_tables_give_nulls_and_notes(columns: dict[str, Any]) -> None:
     for options in ({}, {"reference": "rolling"}, {"weight": "w"}):
         found = followed(table.with_columns(w=pl.lit(2.0)), **options)
         assert found.headline in {
-            "None of 3 periods has rows enough to be judged.",
-            "The one period has too few rows to be judged.",
+            'None of 3 periods has the 100 rows needed to be judged; a longer period may have them (every="1q").',
+            "The one period has too few rows to be judged (100 needed).",
             "There is no period to be judged.",
         }
         assert "0 of 0" not in repr(found) + found._repr_html_()

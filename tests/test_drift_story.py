@@ -259,9 +259,10 @@ def test_the_headline_is_true(table: pl.DataFrame, tolerance: float) -> None:
     assert all(len(line) <= 80 for line in repr(found).splitlines())
     judged = found.course.filter(pl.col("verdict") != "few")
     if judged.is_empty():
+        none = 'None of {} periods has the 100 rows needed to be judged; a longer period may have them (every="1q").'
         assert found.headline in {
-            f"None of {found.course.height} periods has rows enough to be judged.",
-            "The one period has too few rows to be judged.",
+            none.format(found.course.height),
+            "The one period has too few rows to be judged (100 needed).",
             "There is no period to be judged.",
         }
         return

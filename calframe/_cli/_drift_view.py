@@ -53,7 +53,7 @@ def _head(found: Drift) -> list[str]:
     if found.time is None:
         return [wrapped(printable(found.about_reference))] if found.about_reference else []
     return [
-        wrapped(printable(found.headline or ""))
+        wrapped(printable(found.told(option="--every {}") or ""))
         + (wrapped(printable(found.about_reference)) if found.about_reference else "")
     ]
 

@@ -134,11 +134,22 @@ class Drift:
 
         It says so where no period has rows enough to be judged. None without a time column.
         """
+        return self.told(option='every="{}"')
+
+    def told(self, *, option: str) -> str | None:
+        """Return the headline; `option` is how the length of a period is asked for."""
         if self.time is None:
             return None
         since = {one.model: one for one in self.since}
         said = [
-            headline(self._course_of(model), since.get(model), every=self.every, tolerance=self.tolerance, model=model)
+            headline(
+                self._course_of(model),
+                since.get(model),
+                every=self.every,
+                tolerance=self.tolerance,
+                model=model,
+                option=option,
+            )
             for model in self.models()
         ]
         return ". ".join(said) + "."

@@ -14,9 +14,9 @@ from typing import Any
 import polars as pl
 
 from calframe._drifting._course import Since
-from calframe._periods import Every, near
+from calframe._periods import Every, longer, near
 from calframe._typing import VerdictName
-from calframe._verdicts import CLEAR, LEANS
+from calframe._verdicts import CLEAR, LEANS, MIN_ROWS
 from calframe._words._numbers import listed, plural, points
 from calframe._words._numbers import tolerance as zone
 
@@ -38,14 +38,16 @@ _ENDS: dict[str, str] = {
 _MOST_RUNS = 2  # named one by one
 
 
-def headline(course: pl.DataFrame, since: Since | None, *, every: Every, tolerance: float, model: str | None) -> str:
-    """Return the sentence about the course of a model, without a full stop."""
+def headline(
+    course: pl.DataFrame, since: Since | None, *, every: Every, tolerance: float, model: str | None, option: str
+) -> str:
+    """Return the sentence about the course of a model, without a full stop; `option` sets the length of a period."""
     if since is not None:
         return since.sentence()
     periods = judged(course, every)
     scores = "Scores" if model is None else f"Scores of {model!r}"
     if not any(period["verdict"] in CLEAR for period in periods):
-        text = none_off(course, tolerance)
+        text = none_off(course, tolerance, every=every, option=option)
         return text if model is None else f"{scores}: {text[:1].lower()}{text[1:]}"
     last = periods[-1]["verdict"]
     new = last in CLEAR and any(period["verdict"] != last for period in periods)
@@ -96,12 +98,12 @@ def reference_words(reference: str, row: Period) -> str | None:
     return f"{scores}{who} is itself {how} by {points(row['gap'])}{within}"
 
 
-def none_off(course: pl.DataFrame, tolerance: float) -> str:
+def none_off(course: pl.DataFrame, tolerance: float, *, every: Every, option: str) -> str:
     """Say how the judged periods of a course stand of which none is clearly off, or that there is none."""
     verdicts = course.filter(pl.col("verdict") != "few")["verdict"].to_list()
     total = len(verdicts)
     if not total:
-        return _none_judged(course.height)
+        return _none_judged(course.height, every, option)
     counts = {
         "within tolerance": sum(verdict == "within" for verdict in verdicts),
         "leaning": sum(verdict in LEANS for verdict in verdicts),
@@ -114,10 +116,14 @@ def none_off(course: pl.DataFrame, tolerance: float) -> str:
     return f"No judged period is clearly off: {said}"
 
 
-def _none_judged(total: int) -> str:
-    if total > 1:
-        return f"None of {total:,} periods has rows enough to be judged"
-    return "The one period has too few rows to be judged" if total else "There is no period to be judged"
+def _none_judged(total: int, every: Every, option: str) -> str:
+    """Say that no period is judged, how many rows one needs, and which length of a period may have them."""
+    if total < 2:
+        few = f"The one period has too few rows to be judged ({MIN_ROWS} needed)"
+        return few if total else "There is no period to be judged"
+    further = longer(every)
+    advice = f"; a longer period may have them ({option.format(further)})" if further else ""
+    return f"None of {total:,} periods has the {MIN_ROWS} rows needed to be judged{advice}"
 
 
 def _off_one_way(periods: Sequence[Period], way: VerdictName) -> str:
