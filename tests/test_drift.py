@@ -136,7 +136,9 @@ def test_the_result_can_be_shown_and_stored() -> None:
     assert (stored["kind"], stored["schema_version"], stored["scores"]) == ("drift", 1, ["p", "q"])
     assert len(stored["table"]) == len(found.table)
     assert stored["convention"]["psi_floor"] == 1e-4
-    assert found._repr_html_().startswith("<table><caption>Since May 2024 scores of &#x27;p&#x27; run")
+    assert found._repr_html_().startswith(
+        "<table><caption>All rows together: since May 2024 scores of &#x27;p&#x27; run"
+    )
     assert all(len(line) <= 80 for line in repr(found).splitlines())
 
 

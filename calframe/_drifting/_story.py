@@ -7,7 +7,7 @@ the tolerance.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -96,6 +96,39 @@ def reference_words(reference: str, row: Period) -> str | None:
     within = ", within tolerance" if row["verdict"] == "within" else ""
     who = reference if reference.startswith("the ") else f"the reference, {reference},"
     return f"{scores}{who} is itself {how} by {points(row['gap'])}{within}"
+
+
+def segments_words(series: Sequence[tuple[str, pl.DataFrame]], labels: Mapping[dt.date, str], *, total: str) -> str:
+    """Count the series, each a name and its periods, in which one is clearly off or leans, of a `total` in words.
+
+    Examples
+    --------
+    >>> day = dt.date(2026, 1, 1)
+    >>> part = pl.DataFrame({"period": [day], "verdict": ["over"], "gap": [0.1]})
+    >>> two = [("g a", part), ("g b", part.with_columns(verdict=pl.lit("within")))]
+    >>> segments_words(two, {day: "Jan 2026"}, total="2 segments")
+    'A period is clearly off in 1 of 2 segments; the worst is g a in Jan 2026 (+10.0 pp)'
+    """
+    off, leaning = (_found_in(series, kind) for kind in (CLEAR, LEANS))
+    worst = max(off or leaning, key=lambda one: abs(one[2]), default=None)
+    if worst is None:
+        return f"No period is clearly off or leans in any of {total}"
+    clear, only = {name for name, *_ in off}, {name for name, *_ in leaning} - {name for name, *_ in off}
+    text = f"A period is clearly off in {len(clear):,} of {total}" if clear else f"No period is clearly off in {total}"
+    text += f", and in {len(only):,} {'more ' if clear else ''}one leans" if only else ""
+    return f"{text}; the worst is {worst[0]} in {labels[worst[1]]} ({points(worst[2])})"
+
+
+def _found_in(
+    series: Sequence[tuple[str, pl.DataFrame]], kind: Collection[VerdictName]
+) -> list[tuple[str, dt.date, float]]:
+    """Return the series, the period and the gap of each period with one of some verdicts."""
+    return [
+        (name, period, gap)
+        for name, part in series
+        for period, gap, verdict in part.select("period", "gap", "verdict").iter_rows()
+        if verdict in kind
+    ]
 
 
 def none_off(course: pl.DataFrame, tolerance: float, *, every: Every, option: str) -> str:
