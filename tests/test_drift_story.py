@@ -51,7 +51,8 @@ def test_a_run_behind_periods_that_are_not_judged_may_have_begun_in_them() -> No
     found = followed(exact(*[STEADY] * 3, *[(80, 0.9)] * 6, (2000, 0.8), groups=2), by="g")
     assert found.headline == (
         "All rows together: since Oct 2024 or earlier scores run 30.0 pp too low on average (0.0 pp before); the 6 "
-        "periods before Oct 2024 have too few rows to be judged and are in neither average; 2 of 2 segments moved that way."
+        "periods before Oct 2024 have too few rows to be judged and are in neither average; 2 of 2 segments moved "
+        "that way."
     )
     assert found.since[0].unjudged == 6
     one = followed(exact(*[STEADY] * 3, (80, 0.9), (2000, 0.8), (60, 0.9), (2000, 0.8))).headline
