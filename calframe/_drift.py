@@ -75,7 +75,9 @@ def drift(
         Column of dates or datetimes. Rows without one are counted in ``n_undated`` and used nowhere. Needed unless
         `reference` is a second table; without it all rows are one period.
     every : {"1mo", "1d", "1w", "1q", "1y"} or None, default "1mo"
-        Length of a period; weeks begin on Monday. None: the longest that gives at least six.
+        Length of a period; weeks begin on Monday. None: the longest that gives at least six, or a longer
+        one that gives at least two where most of these would have fewer than the 100 rows that a period needs to be
+        judged.
     reference : optional
         What each period is compared with. None: the first third of the periods. ``"first"``: the first one. A period's
         label such as ``"Jan 2024"``, a date in it, a month (``"2024-01"``), quarter (``"Q1 2024"``) or year (2024), or

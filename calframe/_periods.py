@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -58,6 +59,18 @@ def near(every: Every, earlier: dt.date, later: dt.date) -> bool:
     (True, False)
     """
     return later - earlier <= _NEAR * dt.timedelta(days=_LONGEST_DAYS[every])
+
+
+def longer(every: Every) -> Every | None:
+    """Return the next longer length of a period; None for years.
+
+    Examples
+    --------
+    >>> longer("1mo"), longer("1y")
+    ('1q', None)
+    """
+    known: tuple[Every, ...] = get_args(Every)
+    return dict(pairwise(known)).get(every)
 
 
 def periods_of(days: Sequence[int | None], *, every: Every | None = None) -> Periods:

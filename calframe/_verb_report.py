@@ -177,7 +177,8 @@ def report(
         Zone in which local days begin, such as ``"Europe/Paris"``; by default that of the column. A column without
         a zone holds wall time, which is taken as it is; with `time_zone` it is read as UTC.
     every : {"1d", "1w", "1mo", "1q", "1y"}, optional
-        Length of a period; by default the longest that gives at least six.
+        Length of a period; by default the longest that gives at least six. Where most of these would have
+        fewer than the 100 rows that a period needs to be judged, a longer one that gives at least two.
     tolerance : float, default 0.03
         The gap, as a fraction, that does not matter either way.
     alpha : float, default 0.05

@@ -136,7 +136,9 @@ def test_the_result_can_be_shown_and_stored() -> None:
     assert (stored["kind"], stored["schema_version"], stored["scores"]) == ("drift", 1, ["p", "q"])
     assert len(stored["table"]) == len(found.table)
     assert stored["convention"]["psi_floor"] == 1e-4
-    assert found._repr_html_().startswith("<table><caption>Since May 2024 scores of &#x27;p&#x27; run")
+    assert found._repr_html_().startswith(
+        "<table><caption>All rows together: since May 2024 scores of &#x27;p&#x27; run"
+    )
     assert all(len(line) <= 80 for line in repr(found).splitlines())
 
 
@@ -157,8 +159,8 @@ def test_poor_tables_give_nulls_and_notes(columns: dict[str, Any]) -> None:
     for options in ({}, {"reference": "rolling"}, {"weight": "w"}):
         found = followed(table.with_columns(w=pl.lit(2.0)), **options)
         assert found.headline in {
-            "None of 3 periods has rows enough to be judged.",
-            "The one period has too few rows to be judged.",
+            'None of 3 periods has the 100 rows needed to be judged; a longer period may have them (every="1q").',
+            "The one period has too few rows to be judged (100 needed).",
             "There is no period to be judged.",
         }
         assert "0 of 0" not in repr(found) + found._repr_html_()

@@ -72,7 +72,9 @@ def test_the_command_names_its_own_option(
     file = write_csv("y,p,t\n1,0.5,2024-01-01\n0,1.0,2024-02-01\n0,0.5,2024-03-01\n")
     assert main(["drift", file, *ROLES, "--time", "t"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("None of 3 periods has rows enough to be judged.\n")
+    assert " ".join(out.split()).startswith(
+        "None of 3 periods has the 100 rows needed to be judged; a longer period may have them (--every 1q). "
+    )
     assert max(map(len, out.splitlines())) <= 80
     assert (
         "monitor: alarm since 2024-02-01 (infinite evidence: a row with score 0 or 1 was wrong; --clip takes such "
@@ -82,7 +84,10 @@ def test_the_command_names_its_own_option(
 
 def test_nothing_is_counted_of_nothing() -> None:
     found = followed(exact((4, 0.5), (4, 0.5), (4, 0.5), (4, 0.5)))
-    assert found.headline == "None of 4 periods has rows enough to be judged."
+    assert (
+        found.headline
+        == 'None of 4 periods has the 100 rows needed to be judged; a longer period may have them (every="1q").'
+    )
     assert "no gap could be tested against that of Jan 2024 to Feb 2024" in repr(found)
     assert not re.search(r"\b0 of 0\b|\b0 judged", repr(found) + found._repr_html_() + notes(found))
     apart = followed(
@@ -92,8 +97,8 @@ def test_nothing_is_counted_of_nothing() -> None:
         score=["p", "q"],
     )
     assert apart.headline == (
-        "Scores of 'p': all 2 judged periods are within tolerance (±3 pp). Scores of 'q': none of 3 periods has rows "
-        "enough to be judged."
+        "Scores of 'p': all 2 judged periods are within tolerance (±3 pp). Scores of 'q': none of 3 periods has the "
+        '100 rows needed to be judged; a longer period may have them (every="1q").'
     )
 
 

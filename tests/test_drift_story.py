@@ -50,8 +50,9 @@ def test_a_run_behind_periods_that_are_not_judged_may_have_begun_in_them() -> No
     # before October are not: -6 x 80 x 0.4 / 6480 = -3.0 pp. October's gap is 0.5 - 0.8 = -30.0 pp.
     found = followed(exact(*[STEADY] * 3, *[(80, 0.9)] * 6, (2000, 0.8), groups=2), by="g")
     assert found.headline == (
-        "Since Oct 2024 or earlier scores run 30.0 pp too low on average (0.0 pp before); the 6 periods before Oct "
-        "2024 have too few rows to be judged and are in neither average; 2 of 2 segments moved that way."
+        "All rows together: since Oct 2024 or earlier scores run 30.0 pp too low on average (0.0 pp before); the 6 "
+        "periods before Oct 2024 have too few rows to be judged and are in neither average; 2 of 2 segments moved "
+        "that way."
     )
     assert found.since[0].unjudged == 6
     one = followed(exact(*[STEADY] * 3, (80, 0.9), (2000, 0.8), (60, 0.9), (2000, 0.8))).headline
@@ -65,10 +66,26 @@ def test_a_run_behind_periods_that_are_not_judged_may_have_begun_in_them() -> No
     assert early == "Since Apr 2024 scores run 30.0 pp too low on average (−0.8 pp before)."
 
 
+def test_segments_are_counted_and_the_worst_is_named() -> None:
+    # a: 30 points too high in February; b: right throughout
+    off, right = (
+        exact(STEADY, (2000, 0.2)).with_columns(g=pl.lit("a")),
+        exact(STEADY, STEADY).with_columns(g=pl.lit("b")),
+    )
+    found = followed(pl.concat([off, right]), by="g")
+    said = "A period is clearly off in 1 of 2 segments; the worst is g a in Feb 2024 (+30.0 pp)."
+    assert found.about_segments == said
+    assert said in " ".join(repr(found).split())
+    assert said in found._repr_html_()
+    assert followed(right, by="g").about_segments == "No period is clearly off or leans in any of 1 segment."
+    assert followed(right).about_segments is None
+
+
 def test_the_sentence_has_both_gaps_and_the_segments_that_moved() -> None:
     found = followed(exact(*[STEADY] * 6, HIGH, HIGH, groups=4), by="g")
     assert found.headline == (
-        "Since Jul 2024 scores run 6.0 pp too high on average (0.0 pp before); 4 of 4 segments moved that way."
+        "All rows together: since Jul 2024 scores run 6.0 pp too high on average (0.0 pp before); 4 of 4 segments "
+        "moved that way."
     )
     moved = exact(*[STEADY] * 6, HIGH, HIGH).with_columns(q=pl.col("p") - 0.16)
     assert followed(moved, score=["p", "q"]).headline == (
@@ -259,9 +276,10 @@ def test_the_headline_is_true(table: pl.DataFrame, tolerance: float) -> None:
     assert all(len(line) <= 80 for line in repr(found).splitlines())
     judged = found.course.filter(pl.col("verdict") != "few")
     if judged.is_empty():
+        none = 'None of {} periods has the 100 rows needed to be judged; a longer period may have them (every="1q").'
         assert found.headline in {
-            f"None of {found.course.height} periods has rows enough to be judged.",
-            "The one period has too few rows to be judged.",
+            none.format(found.course.height),
+            "The one period has too few rows to be judged (100 needed).",
             "There is no period to be judged.",
         }
         return

@@ -260,8 +260,7 @@ def test_periods_hold_the_sums_of_their_rows(make: Maker) -> None:
         "t": days,
         "s": rng.choice(["a", "b"], n).tolist(),
     }
-    found = course_of(make(columns), by="s", weight="w")
-    assert found.every == "1mo"
+    found = course_of(make(columns), by="s", weight="w", every="1mo")
     for row in found.table.iter_rows(named=True):
         mine = [day.replace(day=1).date() == row["period"] for day in days]
         weight, score, label = (np.array(columns[name])[mine] for name in ("w", "p", "y"))
@@ -269,3 +268,15 @@ def test_periods_hold_the_sums_of_their_rows(make: Maker) -> None:
         assert row["mean_score"] == pytest.approx(np.average(score, weights=weight), rel=1e-12)
         assert row["rate"] == pytest.approx(np.average(label, weights=weight), rel=1e-12)
         assert row["gap"] == pytest.approx(row["mean_score"] - row["rate"], abs=1e-12)
+
+
+def test_a_length_not_asked_for_has_periods_that_can_be_judged() -> None:
+    # six months of 40 rows: two quarters of 120; six of 20: two quarters of 60, and one year, which is no course
+    for rows, labels in ((40, ("Q1 2024", "Q2 2024")), (100, None), (20, ("Q1 2024", "Q2 2024"))):
+        table = pl.DataFrame(
+            {"y": [0, 1] * (3 * rows), "p": 0.5, "t": [dt.date(2024, 1 + i // rows, 1) for i in range(6 * rows)]}
+        )
+        found = course_of(table)
+        assert found.every == ("1q" if labels else "1mo")
+        assert labels is None or tuple(found.table["label"]) == labels
+    assert course_of(table, every="1mo").every == "1mo"

@@ -252,10 +252,10 @@ def test_course_counts_the_periods_that_are_clearly_off(
 
 def test_course_without_a_period_to_judge() -> None:
     found = titles.course_title(course(("Apr 2026", 0.1, "in"), few=("Apr 2026",)), tolerance=0.03)
-    assert found == "The one period has too few rows to be judged"
+    assert found == "The one period has too few rows to be judged (100 needed)"
     two = ("Apr 2026", 0.1, "in"), ("May 2026", 0.1, "in")
     found = titles.course_title(course(*two, few=("Apr 2026", "May 2026")), tolerance=0.03)
-    assert found == "None of 2 periods has rows enough to be judged"
+    assert found == "None of 2 periods has the 100 rows needed to be judged; a longer period may have them (every 1q)"
     found = titles.course_title(course(*two, few=("May 2026",)), tolerance=0.03)
     assert found == "No judged period is clearly off: 1 undecided"
 

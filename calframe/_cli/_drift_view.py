@@ -53,7 +53,8 @@ def _head(found: Drift) -> list[str]:
     if found.time is None:
         return [wrapped(printable(found.about_reference))] if found.about_reference else []
     return [
-        wrapped(printable(found.headline or ""))
+        wrapped(printable(found.told(option="--every {}") or ""))
+        + (wrapped(printable(found.about_segments)) if found.about_segments else "")
         + (wrapped(printable(found.about_reference)) if found.about_reference else "")
     ]
 

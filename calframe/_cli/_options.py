@@ -211,7 +211,8 @@ PERIOD = click.option(
     default="1mo",
     show_default=True,
     callback=lambda _context, _option, value: None if value == "auto" else value,
-    help="Length of a period: day, week, month, quarter, year, or the longest that gives six periods (auto).",
+    help="Length of a period: day, week, month, quarter or year. A period needs 100 rows to be judged. `auto`: the "
+    "longest that gives at least six; a longer one that gives at least two where most would have fewer rows.",
 )
 REFERENCE = click.option(
     "--reference",

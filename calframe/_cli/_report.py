@@ -26,7 +26,8 @@ _STDOUT = Path("-")
 _EVERY = click.option(
     "--every",
     type=click.Choice(["1d", "1w", "1mo", "1q", "1y"]),
-    help="Length of a period: day, week, month, quarter or year. Default: the longest that gives six periods.",
+    help="Length of a period: day, week, month, quarter or year. A period needs 100 rows to be judged. Default: the "
+    "longest that gives at least six periods; a longer one that gives at least two where most would have fewer rows.",
 )
 _METRIC = click.option(
     "--metric",

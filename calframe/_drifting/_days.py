@@ -12,17 +12,18 @@ import numpy as np
 
 from calframe._cells import Groups, cells_plan, changes, read_groups
 from calframe._errors import SegmentError
-from calframe._periods import Every, Periods, periods_of
+from calframe._periods import Every, Periods, longer, periods_of
 from calframe._registry import Term
 from calframe._roles import Roles
 from calframe._table import Table, model_alias, open_table
 from calframe._testing._rates import ScoreSums
 from calframe._testing._summed import Sums
-from calframe._typing import Ints
-from calframe._verdicts import Judged, Rules, judge
+from calframe._typing import Floats, Ints
+from calframe._verdicts import MIN_ROWS, Judged, Rules, judge
 from calframe._words._numbers import plural
 
 _FIRST_DAY, _LAST_DAY = 1_01_01, 9999_12_31
+_FEWEST_PERIODS = 2  # of a length that was not asked for: one period has no course
 _ALL_ROWS = "all rows"
 _SUMS = {
     "n": "n",
@@ -132,10 +133,40 @@ def _periods(by: Table, groups: Groups, every: Every | None) -> Periods:
             f"such as one of year {days[far][-1] // 10_000}. Is its unit right?"
         )
         raise SegmentError(msg)
-    found = periods_of(days.tolist(), every=every)
+    found = _rolled_up(days.tolist(), np.bincount(place, groups.n[dated]) / _models(by), every)
     index = np.full(len(groups), -1)
     index[dated] = found.index[place]
     return replace(found, index=index)
+
+
+def _models(by: Table) -> int:
+    return len(by.roles.scores) if by.roles.several else 1
+
+
+def _rolled_up(days: list[int], rows: Floats, every: Every | None) -> Periods:
+    """Roll days up to periods; of a length that was not asked for most have rows enough, if two or more can.
+
+    Parameters
+    ----------
+    days : list of int
+        The days that have rows.
+    rows : ndarray of float64
+        How many rows each has.
+    every : str or None
+        The length asked for.
+    """
+    found = periods_of(days, every=every)
+    while every is None and 2 * _judged(found, rows) < len(found.starts):
+        further = longer(found.every)
+        coarser = found if further is None else periods_of(days, every=further)
+        if further is None or len(coarser.starts) < _FEWEST_PERIODS:
+            break
+        found = coarser
+    return found
+
+
+def _judged(periods: Periods, rows: Floats) -> int:
+    return int((np.bincount(periods.index, rows) >= MIN_ROWS).sum())
 
 
 def _zone(by: Table) -> str | None:

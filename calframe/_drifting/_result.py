@@ -11,16 +11,16 @@ import polars as pl
 from calframe._drifting._alarms import Alarm, alarm_words, first_alarms
 from calframe._drifting._course import Since
 from calframe._drifting._drawn import empty_words
-from calframe._drifting._frames import plain
+from calframe._drifting._frames import by_series, plain
 from calframe._drifting._panels import Shown, panels
-from calframe._drifting._story import headline, reference_words
+from calframe._drifting._story import headline, reference_words, segments_words
 from calframe._drifting._view import periods_view, psi_words
 from calframe._kernels._corrections import Correction
 from calframe._options import check_choice, check_width
 from calframe._periods import Every
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._typing import Json
-from calframe._words._numbers import plural, rows
+from calframe._words._numbers import plural, rows, short
 
 if TYPE_CHECKING:
     import altair as alt
@@ -134,14 +134,39 @@ class Drift:
 
         It says so where no period has rows enough to be judged. None without a time column.
         """
+        return self.told(option='every="{}"')
+
+    def told(self, *, option: str) -> str | None:
+        """Return the headline; `option` is how the length of a period is asked for."""
         if self.time is None:
             return None
         since = {one.model: one for one in self.since}
         said = [
-            headline(self._course_of(model), since.get(model), every=self.every, tolerance=self.tolerance, model=model)
+            headline(
+                self._course_of(model),
+                since.get(model),
+                every=self.every,
+                tolerance=self.tolerance,
+                model=model,
+                option=option,
+            )
             for model in self.models()
         ]
-        return ". ".join(said) + "."
+        text = f"{'. '.join(said)}."
+        return f"All rows together: {text[:1].lower()}{text[1:]}" if self.by else text
+
+    @property
+    def about_segments(self) -> str | None:
+        """In how many segments a period is off, and which is the worst; None without segments or a time column."""
+        if self.time is None or not self.by:
+            return None
+        each = by_series(plain(self.table, "period"), self.keys)
+        named = [
+            (", ".join(f"{short(key)} {_named(value)}" for key, value in zip(self.keys, values, strict=True)), part)
+            for values, part in each
+        ]
+        total = plural(len(each), "segment") if self.keys == self.by else f"{len(each):,} series (segment and model)"
+        return f"{segments_words(named, self.labels(), total=total)}."
 
     @property
     def about_reference(self) -> str | None:
@@ -187,7 +212,16 @@ class Drift:
     def to_dict(self) -> Json:
         """Return the result as JSON-ready data with a schema version."""
         counts = ("n", "n_missing", "n_invalid", "n_undated", "n_empty")
-        plain_fields = ("about_reference", "reference", "label", "time", "every", "time_zone", *counts)
+        plain_fields = (
+            "about_segments",
+            "about_reference",
+            "reference",
+            "label",
+            "time",
+            "every",
+            "time_zone",
+            *counts,
+        )
         chosen = ("tolerance", "alpha", "correction", "alarm_at", "run_length")
         return {
             "schema_version": SCHEMA_VERSION,
@@ -208,7 +242,7 @@ class Drift:
     def __repr__(self) -> str:
         """Say what was found, in a few lines."""
         lines = [f"<Drift: {self._size()}; .table, .parts, .monitor, .plot()>"]
-        for text in (self.headline, self.about_reference, *self._counted()):
+        for text in (self.headline, self.about_segments, self.about_reference, *self._counted()):
             lines += textwrap.wrap(text or "", _LINE_WIDTH, initial_indent="  ", subsequent_indent="    ")
         return "\n".join(lines)
 
@@ -262,6 +296,15 @@ class Drift:
         view = periods_view(table, self.labels(), alpha=self.alpha)
         names = {name: f"{name} " if name in view.columns else name for name in self.keys}
         shown = pl.DataFrame({**{alias: table.get_column(name) for name, alias in names.items()}, **view.to_dict()})
-        said = [self.headline or f"Drift: {self._size()}.", self.about_reference, f"{'; '.join(self._counted())}."]
+        said = [
+            self.headline or f"Drift: {self._size()}.",
+            self.about_segments,
+            self.about_reference,
+            f"{'; '.join(self._counted())}.",
+        ]
         said.append(psi_words(table, alpha=self.alpha))
         return html_table(shown, caption=" ".join(text for text in said if text))
+
+
+def _named(value: Any) -> str:
+    return "(missing)" if value is None else short(str(value))

@@ -7,16 +7,16 @@ the tolerance.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
 from calframe._drifting._course import Since
-from calframe._periods import Every, near
+from calframe._periods import Every, longer, near
 from calframe._typing import VerdictName
-from calframe._verdicts import CLEAR, LEANS
+from calframe._verdicts import CLEAR, LEANS, MIN_ROWS
 from calframe._words._numbers import listed, plural, points
 from calframe._words._numbers import tolerance as zone
 
@@ -38,14 +38,16 @@ _ENDS: dict[str, str] = {
 _MOST_RUNS = 2  # named one by one
 
 
-def headline(course: pl.DataFrame, since: Since | None, *, every: Every, tolerance: float, model: str | None) -> str:
-    """Return the sentence about the course of a model, without a full stop."""
+def headline(
+    course: pl.DataFrame, since: Since | None, *, every: Every, tolerance: float, model: str | None, option: str
+) -> str:
+    """Return the sentence about the course of a model, without a full stop; `option` sets the length of a period."""
     if since is not None:
         return since.sentence()
     periods = judged(course, every)
     scores = "Scores" if model is None else f"Scores of {model!r}"
     if not any(period["verdict"] in CLEAR for period in periods):
-        text = none_off(course, tolerance)
+        text = none_off(course, tolerance, every=every, option=option)
         return text if model is None else f"{scores}: {text[:1].lower()}{text[1:]}"
     last = periods[-1]["verdict"]
     new = last in CLEAR and any(period["verdict"] != last for period in periods)
@@ -96,12 +98,45 @@ def reference_words(reference: str, row: Period) -> str | None:
     return f"{scores}{who} is itself {how} by {points(row['gap'])}{within}"
 
 
-def none_off(course: pl.DataFrame, tolerance: float) -> str:
+def segments_words(series: Sequence[tuple[str, pl.DataFrame]], labels: Mapping[dt.date, str], *, total: str) -> str:
+    """Count the series, each a name and its periods, in which one is clearly off or leans, of a `total` in words.
+
+    Examples
+    --------
+    >>> day = dt.date(2026, 1, 1)
+    >>> part = pl.DataFrame({"period": [day], "verdict": ["over"], "gap": [0.1]})
+    >>> two = [("g a", part), ("g b", part.with_columns(verdict=pl.lit("within")))]
+    >>> segments_words(two, {day: "Jan 2026"}, total="2 segments")
+    'A period is clearly off in 1 of 2 segments; the worst is g a in Jan 2026 (+10.0 pp)'
+    """
+    off, leaning = (_found_in(series, kind) for kind in (CLEAR, LEANS))
+    worst = max(off or leaning, key=lambda one: abs(one[2]), default=None)
+    if worst is None:
+        return f"No period is clearly off or leans in any of {total}"
+    clear, only = {name for name, *_ in off}, {name for name, *_ in leaning} - {name for name, *_ in off}
+    text = f"A period is clearly off in {len(clear):,} of {total}" if clear else f"No period is clearly off in {total}"
+    text += f", and in {len(only):,} {'more ' if clear else ''}one leans" if only else ""
+    return f"{text}; the worst is {worst[0]} in {labels[worst[1]]} ({points(worst[2])})"
+
+
+def _found_in(
+    series: Sequence[tuple[str, pl.DataFrame]], kind: Collection[VerdictName]
+) -> list[tuple[str, dt.date, float]]:
+    """Return the series, the period and the gap of each period with one of some verdicts."""
+    return [
+        (name, period, gap)
+        for name, part in series
+        for period, gap, verdict in part.select("period", "gap", "verdict").iter_rows()
+        if verdict in kind
+    ]
+
+
+def none_off(course: pl.DataFrame, tolerance: float, *, every: Every, option: str) -> str:
     """Say how the judged periods of a course stand of which none is clearly off, or that there is none."""
     verdicts = course.filter(pl.col("verdict") != "few")["verdict"].to_list()
     total = len(verdicts)
     if not total:
-        return _none_judged(course.height)
+        return _none_judged(course.height, every, option)
     counts = {
         "within tolerance": sum(verdict == "within" for verdict in verdicts),
         "leaning": sum(verdict in LEANS for verdict in verdicts),
@@ -114,10 +149,14 @@ def none_off(course: pl.DataFrame, tolerance: float) -> str:
     return f"No judged period is clearly off: {said}"
 
 
-def _none_judged(total: int) -> str:
-    if total > 1:
-        return f"None of {total:,} periods has rows enough to be judged"
-    return "The one period has too few rows to be judged" if total else "There is no period to be judged"
+def _none_judged(total: int, every: Every, option: str) -> str:
+    """Say that no period is judged, how many rows one needs, and which length of a period may have them."""
+    if total < 2:
+        few = f"The one period has too few rows to be judged ({MIN_ROWS} needed)"
+        return few if total else "There is no period to be judged"
+    further = longer(every)
+    advice = f"; a longer period may have them ({option.format(further)})" if further else ""
+    return f"None of {total:,} periods has the {MIN_ROWS} rows needed to be judged{advice}"
 
 
 def _off_one_way(periods: Sequence[Period], way: VerdictName) -> str:

@@ -111,7 +111,7 @@ def course_title(course: Course, *, tolerance: float) -> str:
         )
     clear = course.table.filter(pl.col("verdict").is_in(list(CLEAR)))
     if not clear.height:
-        return none_off(course.table, tolerance)
+        return none_off(course.table, tolerance, every=course.every, option="every {}")
     largest = clear.row(clear["gap"].abs().arg_max() or 0, named=True)
     most = f"{largest['label']} {'the most ' if clear.height > 1 else ''}with {points(largest['gap'])}"
     are = "is" if clear.height == 1 else "are"
