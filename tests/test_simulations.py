@@ -51,7 +51,10 @@ def test_right_scores_in_clusters_are_called_off_in_five_percent_of_tables_at_mo
 
 def test_in_families_of_right_segments_anything_is_rejected_in_five_percent_at_most() -> None:
     found = lines("families.csv")
-    assert {line["segments"] for line in found} == {"64", "1000"}
-    assert {line["correction"] for line in found} == {"holm", "max"}
+    drawn = {"corp", "resampling ece", "resampling mce", "resampling brier", "resampling smece"}
+    closed = {"spiegelhalter", "hosmer_lemeshow", "ecce", "ks", "cox", "gap", "kernel"}
+    assert {line["test"] for line in found if line["segments"] == "64"} == drawn | closed
+    assert {line["test"] for line in found if line["correction"] == "max"} == drawn
+    assert {line["test"] for line in found if line["segments"] == "1000"} >= closed - {"cox", "kernel"}
     for line in found:
         assert float(line["share"]) <= most(line["tables"]), line

@@ -4,8 +4,9 @@
 
 Each line is a test, a correction and a kind of scores (those of sizes.py): so many tables, each of so many segments of
 `n` rows, and the share of tables with a rejected segment, with its Monte Carlo standard error. The hypotheses of a test
-are families of their own. The correction "max" is that of drawn statistics alone. The file has the tests with a closed
-law and resampled ECE over 64 segments, Hosmer and Lemeshow's and the gap over 1,000 segments of scores from Beta(2, 2).
+are families of their own. The correction "max" is that of drawn statistics alone. The file has 400 tables of 64
+segments of the tests with a closed law and of resampled ECE (this with a second seed, too), 200 of other drawn tests
+and 100 of smECE; and of 1,000 segments of scores from Beta(2, 2) 100, or 60 of those that take long.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FAMILIES = ((64, 200), (1000, 100))  # segments, and rows of each
 DRAWN = ("corp", "resampling")
 SLOW, LARGE = ("resampling smece",), 100  # not run where segments are so many
 EXEMPT = ("hosmer_lemeshow internal",)
-COLUMNS = ("test", "hypothesis", "correction", "kind", "segments", "n", "tables", "share", "standard_error")
+COLUMNS = ("test", "hypothesis", "correction", "kind", "segments", "n", "seed", "tables", "share", "standard_error")
 
 
 def corrections(name: str) -> tuple[str, ...]:
@@ -65,6 +66,7 @@ def lines(name: str, kind: str, segments: int, n: int, *, tables: int, seed: int
                 "kind": kind,
                 "segments": segments,
                 "n": n,
+                "seed": seed,
                 "tables": tables,
                 "share": round(share, 4),
                 "standard_error": round(float(np.sqrt(share * (1.0 - share) / tables)), 4),
