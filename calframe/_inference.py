@@ -180,7 +180,8 @@ def test(
         Law of the kernel test: see the notes.
     n_resamples : int, default 1000
         Draws, where labels are drawn; for small p-values there are as many more as the number of segments asks for: see
-        the notes. Where even so nothing could be rejected, ``reject`` is null and a note says so.
+        the notes; up to ten times as many where the normal law of a sum is doubtful and they are cheap. Where even so
+        nothing could be rejected, ``reject`` is null and a note says so.
     inequality : {">=", ">"}, default ">="
         ``p = (1 + #{T* >= T}) / (1 + n_resamples)``, or the plain share ``#{T* > T} / n_resamples``, which can be 0.
     rng : int, numpy.random.Generator or None, default 0

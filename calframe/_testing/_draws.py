@@ -25,6 +25,7 @@ Drawn: TypeAlias = Iterator[tuple[slice, Floats]]
 FEWEST = 399  # draws whose least p-value, also the two-sided one, is small enough to ask for more
 MOST_DRAWS = 100_000  # that are asked for so
 MOST = 2_000_000  # cells drawn at once; it sets the order of the draws, so results depend on it
+_CHEAP = 20_000_000  # numbers drawn in a fraction of a second
 _ROUNDING = 1e-12  # statistics that differ by less, relatively, are equal
 _ALIKE = 1e-12  # relatively
 SMALL = 0.005  # a p-value of the first draws that asks for more of them
@@ -59,6 +60,11 @@ class Drawing:
         """Return the same for a part of the work."""
         done = self.done
         return self if done is None else replace(self, done=lambda of_it: done(share * of_it))
+
+    def patient(self, cells: int) -> Drawing:
+        """Return the same with up to ten times the draws where they are cheap, of so many cells."""
+        times = int(np.clip(_CHEAP // (max(cells, 1) * self.n_resamples), 1, 10))
+        return replace(self, n_resamples=times * self.n_resamples)
 
     def more(self, side: Side) -> int:
         """Return how often labels are drawn anew where the first p-value is small; 0 where it stays."""

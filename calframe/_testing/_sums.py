@@ -18,7 +18,7 @@ from calframe._kernels._binned import segment_max
 from calframe._kernels._tally import Tally
 from calframe._testing._draws import Drawing, resampled
 from calframe._testing._exact import MOST_ROWS, count_pvalue
-from calframe._testing._found import FEW_ROWS, Found, Redraw
+from calframe._testing._found import FEW_ROWS, Found
 from calframe._typing import Bools, Floats
 
 Factor: TypeAlias = Callable[[Floats], Floats]
@@ -71,7 +71,7 @@ def gap(tally: Tally, drawing: Drawing) -> Found:
     found = found.settled(few, exact, floor=0.0, law="exact", below=np.inf)
     found = found.of_many(np.where(few & np.isfinite(found.statistic), np.inf, rows))
     found = found.settled(doubtful & once & ~few, exact, floor=0.0, law="exact")
-    return found.settled(doubtful & ~once, _redraw(tally, gap_factor, found, drawing), floor=drawing.least("two-sided"))
+    return _redrawn(found, doubtful & ~once, tally, gap_factor, drawing)
 
 
 def brier_factor(score: Floats) -> Floats:
@@ -93,17 +93,22 @@ def log_loss_factor(score: Floats) -> Floats:
 def of_sum(tally: Tally, factor: Factor, drawing: Drawing) -> Found:
     """Test a sum of labels less scores, each times a factor of its score, two-sided."""
     found = _of_law(tally, factor).of_many(tally.total(tally.rows))
-    redraw = _redraw(tally, factor, found, drawing)
-    return found.settled(_doubtful(tally, factor), redraw, floor=drawing.least("two-sided"))
+    return _redrawn(found, _doubtful(tally, factor), tally, factor, drawing)
 
 
-def _redraw(tally: Tally, factor: Factor, found: Found, drawing: Drawing) -> Redraw:
+def _redrawn(found: Found, doubtful: Bools, tally: Tally, factor: Factor, drawing: Drawing) -> Found:
+    """Return the same with labels drawn where the normal law is doubtful; more often than asked, where that is cheap.
+
+    There the p-values that matter most lie near those of a law that is not far wrong, so that few draws tell little.
+    """
+    often = drawing.patient(int(tally.sizes[doubtful].sum()))
+
     def redraw(where: Bools) -> tuple[Floats, Floats]:
         part, seen = tally.only(where), found.statistic[where]
         ratio = partial(sum_ratio, factor=factor)
-        return resampled(part, ratio, seen, side="two-sided", drawing=drawing)
+        return resampled(part, ratio, seen, side="two-sided", drawing=often)
 
-    return redraw
+    return found.settled(doubtful, redraw, floor=often.least("two-sided"))
 
 
 def _of_law(tally: Tally, factor: Factor) -> Found:
