@@ -58,3 +58,13 @@ def test_in_families_of_right_segments_anything_is_rejected_in_five_percent_at_m
     assert {line["test"] for line in found if line["segments"] == "1000"} >= closed - {"cox", "kernel"}
     for line in found:
         assert float(line["share"]) <= most(line["tables"]), line
+
+
+def test_diagnose_finds_patterns_that_are_there_and_in_right_scores_five_percent_at_most() -> None:
+    found = lines("diagnose.csv")
+    assert len(found) == 66
+    for line in found:
+        if line["kind"] == "right":
+            assert float(line["share"]) <= most(line["families"]), line
+        else:
+            assert float(line["share"]) >= 0.95, line

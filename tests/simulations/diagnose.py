@@ -5,7 +5,7 @@
 A line of the result has the kind, the world, the rows of a table, how many tables (segments) stand under one
 correction, the pattern, the share of families (kind "right": with any pattern found, where none is there) or of
 tables (kind "patterns": with that pattern), how many these were, and the Monte Carlo standard error of the share.
-Lines of the kinds asked for replace those in the file.
+Lines of the kinds asked for replace those in the file, which has 200 replicates.
 
 Scores are ``expit(z)`` with normal z, or six values; in worlds of the second kind positives have another chance than
 their score says.
