@@ -158,8 +158,14 @@ def read_clusters(
 
 def _clusters(values: pl.Series) -> Ints:
     """Return the number of each row's cluster; below 0, and of its own, where there is none."""
-    known, alone = values.rank("dense").cast(pl.Int64), -1 - np.arange(len(values))
-    return np.where(known.is_null().to_numpy(), alone, known.fill_null(0).to_numpy())
+    ranks = cluster_ranks(values)
+    return np.where(ranks == 0, -1 - np.arange(len(ranks)), ranks)
+
+
+def cluster_ranks(clusters: pl.Series) -> Ints:
+    """Return a number for each value of a column, 0 where there is none."""
+    found: Ints = clusters.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+    return found
 
 
 def by_width(table: Table, rows: nw.LazyFrame[Any]) -> Iterator[tuple[bool, nw.LazyFrame[Any]]]:

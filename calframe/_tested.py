@@ -341,12 +341,9 @@ def judged(found: Results, plan: Plan) -> tuple[Judged, tuple[str, ...]]:
         else:
             values, noted = one.adjusted(plan.correction, plan.alpha)
         said = noted.beyond_reach(plan.correction, plan.alpha, draws=plan.n_resamples)
-        notes |= {} if said is None else {said[1]: None}
-        rough = rough_law(noted)
-        notes |= {} if rough is None else {rough: None}
-        out[method, hypothesis] = values, noted if said is None else noted.undecided(*said)
         ends = of_ends(one.note.tolist()) if method == "cox" else None
-        notes |= {} if ends is None else {ends: None}
+        notes |= dict.fromkeys(filter(None, (said and said[1], rough_law(noted), ends)))
+        out[method, hypothesis] = values, noted if said is None else noted.undecided(*said)
     return out, tuple(notes)
 
 

@@ -16,7 +16,7 @@ from calframe._columns import Key, exact_column
 from calframe._comparing._models import Models
 from calframe._errors import ScoreError
 from calframe._kernels._binned import starts_of
-from calframe._reading import segment_codes
+from calframe._reading import cluster_ranks, segment_codes
 from calframe._registry import Term
 from calframe._rows import clean_rows
 from calframe._source import opened
@@ -227,7 +227,7 @@ def _order(
     first, second = ([score[some] for score in scores] for some in (used, used + half))
     rest = [rows[name].to_numpy()[used] for name in ("_cf_y", "_cf_w") if name in rows.columns]
     if table.cluster is not None:
-        rest.append(_ranks(rows["_cf_cluster"])[used])
+        rest.append(cluster_ranks(rows["_cf_cluster"])[used])
     ways = [codes[used], *first, *second, *rest], [codes[used], *second, *first, *rest]
     orders: list[Ints] = [np.lexsort(values[::-1]) for values in ways]
     straight, turned = ([values[order] for values in way] for way, order in zip(ways, orders, strict=True))
@@ -251,15 +251,9 @@ def _class_names(table: Table) -> list[str]:
     return [class_column(i) for i in range(len(table.roles.classes))]
 
 
-def _ranks(clusters: pl.Series) -> Ints:
-    """Return a number for each value of a column, 0 where there is none."""
-    found: Ints = clusters.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
-    return found
-
-
 def _clusters(clusters: pl.Series) -> Ints:
     """Return the cluster of each row: one for each value, and one for each row where there is none."""
-    ranks = _ranks(clusters)
+    ranks = cluster_ranks(clusters)
     return np.where(ranks == 0, ranks.max(initial=0) + 1 + np.arange(len(ranks)), ranks)
 
 

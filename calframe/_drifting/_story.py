@@ -113,7 +113,8 @@ def segments_words(series: Sequence[tuple[str, pl.DataFrame]], labels: Mapping[d
     worst = max(off or leaning, key=lambda one: abs(one[2]), default=None)
     if worst is None:
         return f"No period is clearly off or leans in any of {total}"
-    clear, only = {name for name, *_ in off}, {name for name, *_ in leaning} - {name for name, *_ in off}
+    clear = {name for name, *_ in off}
+    only = {name for name, *_ in leaning} - clear
     text = f"A period is clearly off in {len(clear):,} of {total}" if clear else f"No period is clearly off in {total}"
     text += f", and in {len(only):,} {'more ' if clear else ''}one leans" if only else ""
     return f"{text}; the worst is {worst[0]} in {labels[worst[1]]} ({points(worst[2])})"
