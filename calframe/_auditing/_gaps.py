@@ -13,13 +13,12 @@ from calframe._kernels._binned import ratio
 from calframe._kernels._corrections import adjusted
 from calframe._kernels._intervals import recovered_interval
 from calframe._testing._rates import rarer_events
+from calframe._testing._scatter import Scatter
 from calframe._testing._shrinkage import Shrunken, sampling_variance, shrunken
 from calframe._testing._summed import Sums, reaches
 from calframe._testing._tails import upper_tail
 from calframe._typing import Bools, Floats, Ints
 from calframe._verdicts import MIN_EVENTS, Judged, Rules, gap_interval, judge
-
-_HUGE = 1e100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,9 +49,9 @@ class SegmentSums(Sums):
             score=total("wp"),
         )
 
-    def clustered(self, units: Floats, effect: Floats) -> Self:
-        """Return the sums of rows in clusters: effective rows are fewer by a factor, which may be infinite."""
-        return replace(self, squared=self.squared * np.where(np.isfinite(effect), effect, _HUGE), units=units)
+    def clustered(self, scatter: Scatter, tail: float) -> Self:
+        """Return the sums with the effective rows that clusters leave, for intervals with so much in each tail."""
+        return replace(self, squared=self.squared * scatter.times(tail), units=scatter.count)
 
     def over(self, crossings: Crossings, *, only: Bools | None = None) -> Self:
         """Return the sums of each segment, of all its crossings or of some."""

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from calframe._auditing._bands import banded
-from calframe._auditing._clusters import CLUSTER_TERMS, scatter, squared_residual, whole_scatter
+from calframe._auditing._clusters import scatter, squared_residual, whole_scatter
 from calframe._auditing._crossings import Names, key_columns, segment_names
 from calframe._auditing._finest import Read, read_finest
 from calframe._auditing._gaps import Compared, SegmentSums, compared, judged, judged_columns, shrunken_gaps
@@ -21,6 +21,7 @@ from calframe._notes import Notes
 from calframe._roles import Roles
 from calframe._table import Table, open_table
 from calframe._testing._disparities import Disparity, largest_gap_difference, smallest_ratio
+from calframe._testing._scatter import CLUSTER_TERMS
 from calframe._testing._search import Search, search
 from calframe._typing import Bools, Floats, Json
 from calframe._verdicts import MIN_EVENTS, SHOWN_ROWS, Judged, Rules, worst_first
@@ -148,8 +149,8 @@ class _Work:
         if len(finest.cluster):
             own, others = scatter(finest, crossings, sums.gap, inside, other.gap)
             tail = options.alpha / (2.0 * max(int(enough.sum()), 1))
-            sums, other = own.fewer(sums, tail), others.fewer(other, tail)
-            everything = whole_scatter(finest, everything.gap).fewer(everything, options.alpha / 2.0)
+            sums, other = sums.clustered(own, tail), other.clustered(others, tail)
+            everything = everything.clustered(whole_scatter(finest, everything.gap), options.alpha / 2.0)
         return cls(
             read=read,
             options=options,
