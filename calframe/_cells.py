@@ -26,6 +26,7 @@ _UNWEIGHTED = {
     "wp": "_cf_p",
     "w2_variance": "_cf_t_variance",
     "w2_square": "_cf_t_square",
+    "w2_score": "_cf_p",
 }
 _ALWAYS_SUMMED = {"_cf_n", "_cf_y", "_cf_w", "_cf_zero", "_cf_invalid", "_cf_fault", "_cf_positive"}  # counts, checks
 

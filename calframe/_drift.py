@@ -15,8 +15,9 @@ from calframe._drifting._comparing import compared
 from calframe._drifting._course import Course, courses
 from calframe._drifting._monitoring import Alarms, monitor_frame
 from calframe._drifting._numbers import Lines, Options
-from calframe._drifting._reading import Batch, Reading, read, reference_tally
+from calframe._drifting._reading import Batch, Reading, read, read_second
 from calframe._drifting._reference import Reference, check_reference
+from calframe._drifting._references import references
 from calframe._drifting._result import Drift
 from calframe._drifting._tables import PARTS, TABLE, parts_table, periods_table, reference_table
 from calframe._errors import ArgumentError
@@ -28,7 +29,7 @@ from calframe._testing._monitor import RUN_LENGTH
 from calframe._typing import Closed, Invalid, Link, Names, Strategy
 from calframe._verdicts import Rules, check_tolerance
 
-_MONITOR = ("time", "log_e_value", "e_value", "log_e_value_max", "alarm", "log_detector", "detector_alarm")
+_MONITOR = ("time", "n_new", "log_e_value", "e_value", "log_e_value_max", "alarm", "log_detector", "detector_alarm")
 _RESERVED = tuple(dict.fromkeys((*TABLE, *PARTS, *_MONITOR, "model")))
 _MOST_BINS = 10_000
 
@@ -44,6 +45,7 @@ def drift(
     window: int | None = None,
     by: Names | None = None,
     weight: str | None = None,
+    cluster: str | None = None,
     time_zone: str | None = None,
     bins: int | Sequence[float] | str = 15,
     strategy: Strategy = "uniform",
@@ -227,6 +229,7 @@ def drift(
         by=by,
         weight=weight,
         time=time,
+        cluster=cluster,
         time_zone=time_zone,
         positive=positive,
         link=link,
@@ -235,9 +238,9 @@ def drift(
     )
     reading = read(data, roles, every=every, batch=batch, reserved=_RESERVED, engine=engine, bins=options.bins.fixed)
     chosen = Reference.from_argument(reference, reading.days.periods, window=behind)
-    second = reference_tally(reference, roles, reading, engine=engine) if chosen.kind == "table" else None
-    lines = Lines.of_reading(reading)
-    found = compared(lines, chosen, second, options)
+    second = read_second(reference, roles, reading, engine=engine) if chosen.kind == "table" else None
+    lines = Lines.of_reading(reading, options.rules)
+    found = compared(lines, references(lines, chosen, second), options)
     alarms = Alarms(
         e_value=(1 if correction == "none" else len(reading.first_group)) / alpha, run_length=float(run_length)
     )

@@ -41,6 +41,8 @@ TERMS: Mapping[str, Term] = {
     "wp": lambda row: row.times(row.score),
     "square": lambda row: row.times((row.score - row.label) * (row.score - row.label)),
     "w2_square": lambda row: row.squared((row.score - row.label) * (row.score - row.label)),
+    "w2_residual": lambda row: row.squared(row.label - row.score),
+    "w2_score": lambda row: row.squared(row.score),
     "fourth": lambda row: row.times((row.score - row.label) ** 4),
     "variance": lambda row: row.times(row.score * (1.0 - row.score)),
     "w2_variance": lambda row: row.squared(row.score * (1.0 - row.score)),

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._auditing._crossings import Crossings
 from calframe._auditing._finest import Finest
-from calframe._registry import Row
 from calframe._testing._scatter import LEAST_LEFT, ClusterCells, Samples, Scatter, added
 from calframe._typing import Bools, Floats
-
-
-def squared_residual(row: Row) -> nw.Expr:
-    """Return the term ``w^2 (y - s)``, of which the package's own terms have no sum."""
-    return row.squared(row.label - row.score)
 
 
 def scatter(

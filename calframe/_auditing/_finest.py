@@ -15,7 +15,7 @@ from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import empty_categories, warn_empty_categories
 from calframe._kernels._binned import spread
-from calframe._registry import Cells, Term
+from calframe._registry import Cells
 from calframe._typing import Bools, Ints
 
 
@@ -86,7 +86,6 @@ def read_finest(
     cut: Banded,
     terms: Sequence[str],
     *,
-    own: Mapping[str, Term],
     bins: Bins | None,
     depth: int,
     joint: bool,
@@ -101,8 +100,6 @@ def read_finest(
         The opened table, numeric columns cut into bands.
     terms : sequence of str
         Sums of rows wanted.
-    own : mapping of str to callable
-        Those that do not ship with the package.
     bins : Bins or None
         Score cells, where cumulative errors are looked for.
     depth, most : int
@@ -120,7 +117,7 @@ def read_finest(
     empty: dict[str, list[str]] = {}
     for one in tables:
         split = replace(one, keys=(*one.keys, *apart))
-        cells = split.collect(cells_plan(split, terms, bins=bins, own=own), engine=engine)
+        cells = split.collect(cells_plan(split, terms, bins=bins), engine=engine)
         groups = read_groups(split, cells, terms)
         found, few = read_levels(one, groups, cut.names)
         warn_empty_categories(one, few)

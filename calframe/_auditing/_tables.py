@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from calframe._auditing._bands import banded
-from calframe._auditing._clusters import scatter, squared_residual, whole_scatter
+from calframe._auditing._clusters import scatter, whole_scatter
 from calframe._auditing._crossings import Names, key_columns, segment_names
 from calframe._auditing._finest import Read, read_finest
 from calframe._auditing._gaps import Compared, SegmentSums, compared, judged, judged_columns, shrunken_gaps
@@ -93,11 +93,9 @@ def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> A
     table = cut.table
     ecce = options.ecce and table.cluster is None  # its laws are those of independent rows
     options = replace(options, ecce=ecce)
-    own = {"w2_residual": squared_residual} if table.cluster else {}
     read = read_finest(
         cut,
         (*(_SEARCH_TERMS if ecce else _TERMS), *(CLUSTER_TERMS if table.cluster else ())),
-        own=own,
         bins=LogitBins.usual() if ecce else None,
         depth=options.depth,
         joint=options.depth > 1 or bool(options.reference),

@@ -8,7 +8,7 @@ import numpy as np
 
 from calframe._binning import Bins
 from calframe._drifting._numbers import Lines, Options, found_bins
-from calframe._drifting._reference import Reference
+from calframe._drifting._references import References
 from calframe._kernels._intervals import recovered_interval, sidak_level
 from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
@@ -27,14 +27,23 @@ from calframe._testing._distances import (
 )
 from calframe._testing._gathering import gathered
 from calframe._testing._rates import LEAST_EVENTS, LEAST_ROWS, ScoreSums, change_pvalue
-from calframe._typing import Bools, Floats, Ints, RateInterval
+from calframe._testing._shares import (
+    MOST_BINS,
+    ClusterParts,
+    ShareScatter,
+    clustered_pvalue,
+    clustered_stability,
+    share_scatter,
+)
+from calframe._typing import Floats, Ints, RateInterval
 from calframe._verdicts import Judged, gap_interval
 
 NO_REFERENCE = "no rows in the reference"
 IN_REFERENCE = "part of the reference"
 FEW_EVENTS = f"fewer than {LEAST_EVENTS:g} expected positives or negatives: gaps are not compared"
-OUTWEIGHED = f"weights are worth fewer than {LEAST_ROWS:g} rows: no p-value of gap 0"
+OUTWEIGHED = f"are worth fewer than {LEAST_ROWS:g} rows: no p-value of gap 0"
 NO_LAW = "no p-value of ks and psi: the distance of weighted rows has no known law"
+MANY_BINS = f"no p-value of ks and psi: with clusters their laws need at most {MOST_BINS} psi_bins"
 FEW_IN_BINS = f"fewer than {LEAST_EXPECTED:g} rows expected in a bin: no p-value of psi"
 _ROUNDING = 1e-9  # what sums of equal weights are off by, relatively
 COMPARED = (
@@ -60,8 +69,10 @@ class Comparison:
         The bins of the stability index.
     count : int
         The number of these bins.
-    owner : ndarray of int64 or None
-        The series that each reference is for; None for a rolling one.
+    references : References
+        All references.
+    parts : ClusterParts or None
+        The rows of the lines by cluster, where rows are not independent.
     """
 
     lines: Ints
@@ -70,14 +81,30 @@ class Comparison:
     bins: Ints
     reference_bins: Ints
     count: int
-    owner: Ints | None
+    references: References
+    parts: ClusterParts | None
+
+    @property
+    def too_many_bins(self) -> bool:
+        """Whether rows are in clusters, and bins too many for their covariances."""
+        return self.parts is not None and self.count > MOST_BINS
+
+    def shares(self, alpha: float) -> tuple[ShareScatter, ShareScatter] | None:
+        """Return how the scores of the references and of the lines scatter over bins; None without clusters."""
+        if self.parts is None or self.references.parts is None or self.too_many_bins:
+            return None
+        pairs, tail = self.pairs, alpha / 2.0
+        own = share_scatter(self.parts, pairs.current, self.bins, self.count, tail=tail)
+        its = share_scatter(self.references.parts, pairs.reference, self.reference_bins, self.count, tail=tail)
+        return its.at(pairs.of), own
 
 
-def compared(lines: Lines, reference: Reference, second: tuple[Tally, Ints] | None, options: Options) -> Comparison:
-    """Find the reference of each line, and freeze its bins."""
-    tally, of, inside, owner = _references(lines, reference, second)
-    known = of >= 0
-    pairs = Pairs.of_tallies(lines.tally.only(known) if known.any() else _none(lines.tally), tally, of[known])
+def compared(lines: Lines, references: References, options: Options) -> Comparison:
+    """Compare each line with its reference, whose bins are frozen."""
+    tally, known = references.tally, references.of >= 0
+    pairs = Pairs.of_tallies(
+        lines.tally.only(known) if known.any() else _none(lines.tally), tally, references.of[known]
+    )
     chosen = options.psi_bins
     if isinstance(chosen, Bins):
         series = lines.series[lines.filled[known]]
@@ -93,12 +120,13 @@ def compared(lines: Lines, reference: Reference, second: tuple[Tally, Ints] | No
         bins, count = pairs.bins(frozen) if known.any() else _no_cells(), chosen
     return Comparison(
         lines=lines.filled[known],
-        inside=lines.filled[inside],
+        inside=lines.filled[references.inside],
         pairs=pairs,
         bins=bins,
         reference_bins=frozen,
         count=count,
-        owner=owner,
+        references=references,
+        parts=lines.parts(np.flatnonzero(known), np.arange(int(known.sum()))),
     )
 
 
@@ -110,53 +138,20 @@ def _none(tally: Tally) -> Tally:
     return gathered(tally, _no_cells(), _no_cells())[0]
 
 
-def _references(
-    lines: Lines, reference: Reference, second: tuple[Tally, Ints] | None
-) -> tuple[Tally, Ints, Bools, Ints | None]:
-    """Return the references, that of each line with rows (-1 for none), which lines are part of theirs, and owners."""
-    series, period = lines.series[lines.filled], lines.period[lines.filled]
-    none = np.zeros(len(series), dtype=np.bool_)
-    if reference.kind == "rolling":
-        return (*_rolling(lines, reference.window), none, None)
-    if second is None:
-        inside = reference.periods[period] if len(period) else none
-        tally, numbers = gathered(lines.tally, np.flatnonzero(inside), series[inside])
-    else:
-        inside, (tally, numbers) = none, second
-    place = np.full(int(max(series.max(initial=-1), numbers.max(initial=-1))) + 1, -1)
-    place[numbers] = np.arange(len(numbers))
-    return tally, np.where(inside, -1, place[series]), inside, numbers
-
-
-def _rolling(lines: Lines, window: int) -> tuple[Tally, Ints]:
-    """Gather for each line the lines of its series in the periods before."""
-    series, period = lines.series[lines.filled], lines.period[lines.filled]
-    count = max(len(lines.reading.days.periods.starts), 1)
-    place = np.full(((series.max(initial=0) + 1), count), -1)
-    place[series, period] = np.arange(len(series))
-    sources, targets = [], []
-    for back in range(1, min(window, count) + 1):
-        before = np.where(period >= back, place[series, np.maximum(period - back, 0)], -1)
-        sources.append(before[before >= 0])
-        targets.append(np.flatnonzero(before >= 0))
-    tally, numbers = gathered(lines.tally, np.concatenate(sources), np.concatenate(targets))
-    of = np.full(len(series), -1)
-    of[numbers] = np.arange(len(numbers))
-    return tally, of
-
-
 def comparison_columns(lines: Lines, found: Comparison, options: Options, judged: Judged) -> dict[str, Floats]:
     """Return the distances of scores and gaps from the reference, with intervals, and the p-values of both."""
     pairs = found.pairs
     if not len(found.lines):
         return {name: np.full(len(lines), np.nan) for name in COMPARED}
-    counted = _counted(pairs, lines)
+    counted = None if found.too_many_bins else _counted(pairs, lines)
     distance = kolmogorov_smirnov(pairs)
     unknown = np.full(len(distance), np.nan)
-    ks_pvalue, exact = (unknown, unknown) if counted is None else smirnov_pvalue(counted, distance)
-    sums = ScoreSums.of_tally(pairs.current), ScoreSums.of_tally(pairs.reference).at(pairs.of)
+    shares = found.shares(options.rules.alpha)
+    most = None if shares is None else (shares[1].largest(), shares[0].largest())
+    ks_pvalue, exact = (unknown, unknown) if counted is None else smirnov_pvalue(counted, distance, most)
+    sums = lines.sums.at(found.lines), found.references.sums(options.rules.alpha).at(pairs.of)
     values = (
-        *_stability(found, sums, options, has_law=counted is not None),
+        *_stability(found, (sums[1].plain_rows, sums[0].plain_rows), shares, options, has_law=counted is not None),
         wasserstein(pairs),
         distance,
         ks_pvalue,
@@ -215,7 +210,12 @@ def _by_rows(tally: Tally) -> Tally:
 
 
 def _stability(
-    found: Comparison, sums: tuple[ScoreSums, ScoreSums], options: Options, *, has_law: bool
+    found: Comparison,
+    rows: tuple[Floats, Floats],
+    shares: tuple[ShareScatter, ShareScatter] | None,
+    options: Options,
+    *,
+    has_law: bool,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the stability index, what chance makes of it, its p-value, and the bins that are empty in one of both."""
     pairs = found.pairs
@@ -224,14 +224,21 @@ def _stability(
         bin_weights(pairs.current, found.bins, found.count),
     )
     index = stability_index(*weights, floor=options.psi_floor)
-    together, rows = weights[0] + weights[1], (sums[1].rows, sums[0].rows)
-    filled = together > 0.0
+    together = weights[0] + weights[1]
+    filled, pooled = together > 0.0, together / together.sum(axis=1, keepdims=True)
     bins = filled.sum(axis=1).astype(np.float64)
-    least = np.where(filled, together, np.inf).min(axis=1) / together.sum(axis=1) * np.minimum(*rows)
+    if shares is None:
+        expected = stability_expected(*rows, bins)
+        pvalue = stability_pvalue(index, *rows, np.maximum(bins, 2.0))
+    else:
+        rows = rows[0] / shares[0].effect(), rows[1] / shares[1].effect()
+        expected, df = clustered_stability(pooled, *shares)
+        pvalue = clustered_pvalue(index, expected, df)
+        expected = np.where(np.minimum(*rows) > _ROUNDING, expected, np.nan)  # a single cluster tells nothing
+    least = np.where(filled, pooled, np.inf).min(axis=1) * np.minimum(*rows)
     known = has_law & (least >= LEAST_EXPECTED) & (bins > 1.0)
-    pvalue = np.where(known, stability_pvalue(index, *rows, np.maximum(bins, 2.0)), np.nan)
     empty = ((weights[0] == 0.0) != (weights[1] == 0.0)).sum(axis=1).astype(np.float64)
-    return index, stability_expected(*rows, bins), pvalue, empty
+    return index, expected, np.where(known, pvalue, np.nan), empty
 
 
 def parts_of(found: Comparison) -> tuple[Parts, Parts] | None:
@@ -256,12 +263,19 @@ def notes(lines: Lines, found: Comparison, columns: dict[str, Floats]) -> list[s
         (inside, IN_REFERENCE),
         (filled & ~compared_ & ~inside, NO_REFERENCE),
         (compared_ & np.isnan(columns["gap_change_pvalue"]), FEW_EVENTS),
-        (without_law, NO_LAW),
+        (without_law, MANY_BINS if found.too_many_bins else NO_LAW),
         (few_in_bins & (columns["psi_expected"] > 0.0), FEW_IN_BINS),
-        (filled & np.isnan(columns["gap_pvalue"]), OUTWEIGHED),
+        (filled & np.isnan(columns["gap_pvalue"]), f"{_unequal(lines)} {OUTWEIGHED}"),
     ):
         made.add(words, where)
     for line in np.flatnonzero(empty):
         bins = int(empty[line])
         made.parts[line].append(f"{bins} bin{'' if bins == 1 else 's'} of psi empty in one of both")
     return made.lines()
+
+
+def _unequal(lines: Lines) -> str:
+    """Say what makes rows worth fewer."""
+    table = lines.reading.table
+    what = [word for word, there in (("weights", table.weighted), ("clusters", table.cluster is not None)) if there]
+    return " and ".join(what)

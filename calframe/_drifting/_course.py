@@ -12,7 +12,7 @@ from calframe._drifting._spans import empty_periods
 from calframe._kernels._corrections import adjusted
 from calframe._periods import Every, Periods
 from calframe._testing._rates import ScoreSums, change_pvalue
-from calframe._testing._summed import Sums, reaches
+from calframe._testing._summed import reaches
 from calframe._typing import Bools, Floats, Ints
 from calframe._verdicts import CLEAR, MIN_ROWS, Judged, Rules
 from calframe._words._numbers import plural, points
@@ -116,7 +116,7 @@ def courses(days: Days, rules: Rules) -> list[Course]:
     for number, model in enumerate(days.models):
         mine = days.model == number
         index = np.where(mine, days.periods.index, -1)
-        sums = days.sums.added(index, len(days.periods.starts))
+        sums = days.added(index, np.zeros(len(days.periods.starts), dtype=np.int64), rules)
         judged = judge_sums(sums, rules)
         found.append(
             Course(
@@ -132,7 +132,7 @@ def courses(days: Days, rules: Rules) -> list[Course]:
     return found
 
 
-def _table(periods: Periods, sums: Sums, judged: Judged) -> pl.DataFrame:
+def _table(periods: Periods, sums: ScoreSums, judged: Judged) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
             "period": pl.Series(periods.starts, dtype=pl.Date),
@@ -165,7 +165,8 @@ def _since(days: Days, index: Ints, judged: Judged, model: str | None, rules: Ru
         return None
     last, first = ends
     part = np.where(index > last, np.where(index < first, -1, 1), np.where(index < 0, -1, 0))
-    sums, strict = days.sums.added(part, 2), replace(rules, alpha=rules.alpha / judged.comparisons)
+    strict = replace(rules, alpha=rules.alpha / judged.comparisons)
+    sums = days.added(part, np.zeros(2, dtype=np.int64), strict)
     sides = judge_sums(sums, strict)
     if sides.verdict[1] not in CLEAR or not _changed(sides, sums, strict):
         return None
@@ -223,7 +224,8 @@ def _moved(days: Days, part: Ints, rules: Rules, *, splits: int, up: bool) -> tu
         return 0, 0
     segment = days.series // len(days.models)
     count = int(segment.max()) + 1
-    both = days.sums.added(np.where(part < 0, -1, 2 * segment + part), 2 * count)
+    family = np.zeros(2 * count, dtype=np.int64)
+    both = days.added(np.where(part < 0, -1, 2 * segment + part), family, replace(rules, alpha=rules.alpha / splits))
     known = np.flatnonzero(reaches(both.rows, MIN_ROWS).reshape(count, 2).all(axis=1))
     before, after = (both.at(2 * known + side) for side in (0, 1))
     pvalue = adjusted(np.minimum(splits * change_pvalue(after, before)[0], 1.0), rules.correction)

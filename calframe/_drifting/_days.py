@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +10,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._cells import Groups, cells_plan, changes, read_groups
+from calframe._drifting._clusters import summed_clusters
 from calframe._errors import SegmentError
 from calframe._periods import Every, Periods, longer, periods_of
-from calframe._registry import Term
 from calframe._roles import Roles
 from calframe._table import Table, model_alias, open_table
 from calframe._testing._rates import ScoreSums
-from calframe._testing._summed import Sums
+from calframe._testing._scatter import ClusterCells
+from calframe._testing._summed import Sums, reaches
 from calframe._typing import Floats, Ints
 from calframe._verdicts import MIN_ROWS, Judged, Rules, judge
 from calframe._words._numbers import plural
@@ -37,7 +37,6 @@ _SUMS = {
 }
 """The terms of rows behind each of the sums."""
 _TERMS = tuple(term for term in _SUMS.values() if term not in ("n", "w"))  # which every aggregate has
-_OWN: Mapping[str, Term] = {"w2_score": lambda row: row.squared(row.score)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,6 +59,8 @@ class Days:
         The periods, with that of each group.
     zone : str or None
         The time zone of the days: the one asked for, or the one that the column's type carries.
+    clusters : ClusterCells or None
+        What the clusters of each group add up to, where rows are not independent.
     """
 
     sums: ScoreSums
@@ -69,17 +70,45 @@ class Days:
     segmented: bool
     periods: Periods
     zone: str | None
+    clusters: ClusterCells | None
+
+    def added(self, sample: Ints, families: Ints, rules: Rules) -> ScoreSums:
+        """Add groups up to samples, with the effective rows that clusters leave.
+
+        Parameters
+        ----------
+        sample : ndarray of int64
+            The sample of each group; -1 for none.
+        families : ndarray of int64
+            The family of each sample: intervals are to hold together over those of a family that have rows enough.
+        rules : Rules
+            What they are judged by.
+        """
+        sums = self.sums.added(sample, len(families))
+        if self.clusters is None:
+            return sums
+        found = self.clusters.samples(sample, len(families)).scatter(sums.gap)
+        return sums.clustered(found, tails(sums, families, rules))
+
+
+def tails(sums: Sums, families: Ints, rules: Rules) -> Floats:
+    """Return what is left in a tail for each sample, if intervals hold together over those of a family."""
+    judged = np.bincount(families, reaches(sums.rows, rules.min_rows))
+    return rules.alpha / (2.0 * np.maximum(judged, 1.0))[families]
 
 
 def read_days(data: Any, roles: Roles, *, every: Every | None, engine: Any) -> Days:
     """Sum a table up by segment and day where it is: no row is read."""
     table = open_table(data, roles, by_day=True)
-    groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=None, own=_OWN), engine=engine), _TERMS)
+    groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=None), engine=engine), _TERMS)
     sums = ScoreSums(**{name: groups.cells.total(term) for name, term in _SUMS.items()})
-    return days_of(replace(table, keys=table.keys[: len(roles.by)]), groups, sums, every=every)
+    clusters = None if table.cluster is None else summed_clusters(table, groups, engine=engine)
+    return days_of(replace(table, keys=table.keys[: len(roles.by)]), groups, sums, every=every, clusters=clusters)
 
 
-def days_of(by: Table, groups: Groups, sums: ScoreSums, *, every: Every | None) -> Days:
+def days_of(
+    by: Table, groups: Groups, sums: ScoreSums, *, every: Every | None, clusters: ClusterCells | None = None
+) -> Days:
     """Say of groups, which come sorted by segment, to what series and period they belong.
 
     Parameters
@@ -92,6 +121,8 @@ def days_of(by: Table, groups: Groups, sums: ScoreSums, *, every: Every | None) 
         Their sums.
     every : str or None
         Length of a period.
+    clusters : ClusterCells, optional
+        Their clusters.
     """
     model, models = _model(by, groups), by.roles.scores if by.roles.several else (None,)
     new = np.zeros(max(len(groups) - 1, 0), dtype=np.bool_)
@@ -106,6 +137,7 @@ def days_of(by: Table, groups: Groups, sums: ScoreSums, *, every: Every | None) 
         segmented=bool(by.keys),
         periods=_periods(by, groups, every),
         zone=_zone(by),
+        clusters=clusters,
     )
 
 
@@ -175,12 +207,13 @@ def _zone(by: Table) -> str | None:
     return getattr(nw.from_native(by.native).collect_schema()[by.roles.time], "time_zone", None)
 
 
-def judge_sums(sums: Sums, rules: Rules) -> Judged:
+def judge_sums(sums: ScoreSums, rules: Rules) -> Judged:
     """Judge sums; a period in which nothing, or everything, happens is news, so that no events are asked for."""
     return judge(
         rate=sums.rate,
         score=sums.mean_score,
         n=sums.rows,
+        size=sums.plain_rows,
         rows=sums.n,
         tolerance=rules.tolerance,
         alpha=rules.alpha,

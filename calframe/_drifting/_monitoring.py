@@ -12,8 +12,9 @@ from calframe._closing import closed_frame
 from calframe._drifting._frames import as_dates
 from calframe._drifting._reading import Reading
 from calframe._kernels._binned import run_starts
+from calframe._kernels._tally import Tally
 from calframe._testing._gathering import gathered
-from calframe._testing._monitor import running_max, wealth
+from calframe._testing._monitor import Wealth, refuted, running_max, wealth
 from calframe._typing import Floats, Ints
 
 _PLACE = "_cf_place"
@@ -44,10 +45,11 @@ def monitor_frame(reading: Reading, alarms: Alarms, *, clip: float | None) -> nw
     group = reading.present[order[source]]
     series = reading.days.series[group]
     starts = run_starts(series, np.zeros(1, dtype=np.int64)) if len(series) else series
-    found = wealth(batches, starts, scale=1.0 / reading.largest_weight, clip=clip)
+    found, new = _wealth(reading, batches, group, starts, clip=clip)
     best, far = running_max(found.log_e_value, starts), running_max(found.log_detector, starts)
     columns = {
         "n": np.rint(batches.total(batches.rows)).astype(np.int64),
+        **({} if new is None else {"n_new": np.rint(new).astype(np.int64)}),
         "log_e_value": found.log_e_value,
         "e_value": _exp(found.log_e_value),
         "log_e_value_max": best,
@@ -56,6 +58,29 @@ def monitor_frame(reading: Reading, alarms: Alarms, *, clip: float | None) -> nw
         "detector_alarm": (far >= np.log(alarms.run_length)).astype(np.int64),
     }
     return _closed(reading, columns, group)
+
+
+def _wealth(
+    reading: Reading, batches: Tally, group: Ints, starts: Ints, *, clip: float | None
+) -> tuple[Wealth, Floats | None]:
+    """Return the wealth after each batch, which is a group; and how many rows of new clusters it has, if any are told.
+
+    A label that could not be is one whatever it shares with others, also in a cluster that was seen before.
+    """
+    scale = 1.0 / reading.largest_weight
+    if reading.clusters is None:
+        return wealth(batches, starts, scale=scale, clip=clip), None
+    rows, own = reading.clusters.betting(group, reading.days.series, counts=reading.table.roles.counts_rows)
+    place = np.full(len(reading.groups), -1)
+    place[group] = np.arange(len(group))
+    new, batch = gathered(rows, np.arange(len(rows)), place[own])
+    last = np.searchsorted(batch, np.arange(len(group)), side="right") - 1  # the first batch of a series has some
+    bets = wealth(new, np.searchsorted(batch, starts), scale=scale, clip=clip)
+    endless = refuted(batches, starts, clip=clip)
+    found = Wealth(*(np.where(endless, np.inf, values[last]) for values in bets))
+    told = np.zeros(len(group))
+    told[batch] = new.total(new.rows)
+    return found, told
 
 
 def _closed(reading: Reading, columns: dict[str, Any], group: Ints) -> nw.DataFrame[Any]:

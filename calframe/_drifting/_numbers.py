@@ -11,12 +11,13 @@ from calframe._binning import BinChoice, Bins
 from calframe._drifting._days import judge_sums
 from calframe._drifting._reading import Reading
 from calframe._kernels import _binned, _debiased, _null
-from calframe._kernels._binned import run_starts, segment_sum
+from calframe._kernels._binned import ratio, run_starts, segment_sum, spread
 from calframe._kernels._corrections import adjusted
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._testing._gathering import gathered
 from calframe._testing._rates import ScoreSums
+from calframe._testing._shares import ClusterParts
 from calframe._testing._tails import binomial_pvalue
 from calframe._typing import Bools, Floats, Ints
 from calframe._verdicts import Judged, Rules
@@ -62,6 +63,8 @@ class Lines:
         The scores of the lines that have rows.
     filled : ndarray of int64
         Those lines.
+    sums : ScoreSums
+        What all lines add up to.
     """
 
     reading: Reading
@@ -70,10 +73,11 @@ class Lines:
     of_group: Ints
     tally: Tally
     filled: Ints
+    sums: ScoreSums
 
     @classmethod
-    def of_reading(cls, reading: Reading) -> Lines:
-        """Gather groups into lines."""
+    def of_reading(cls, reading: Reading, rules: Rules) -> Lines:
+        """Gather groups into lines, whose intervals hold together over those of a model."""
         count = max(len(reading.days.periods.starts), 1)
         dated = reading.days.periods.index >= 0
         code = reading.days.series * count + reading.days.periods.index
@@ -82,8 +86,15 @@ class Lines:
         of_group[dated] = line
         target = of_group[reading.present]
         tally, filled = gathered(reading.tally, np.flatnonzero(target >= 0), target[target >= 0])
+        series = known // count
         return cls(
-            reading=reading, series=known // count, period=known % count, of_group=of_group, tally=tally, filled=filled
+            reading=reading,
+            series=series,
+            period=known % count,
+            of_group=of_group,
+            tally=tally,
+            filled=filled,
+            sums=reading.days.added(of_group, reading.model[series], rules),
         )
 
     def __len__(self) -> int:
@@ -100,6 +111,18 @@ class Lines:
         """Whether each score of the tally is a float32 number."""
         return self.tally.spread(self.reading.narrow[self.series[self.filled]])
 
+    def parts(self, source: Ints, sample: Ints) -> ClusterParts | None:
+        """Return the rows by cluster of samples, of lines by their place among those with rows; None without clusters.
+
+        `source` and `sample` are pairs; a line may be in several samples.
+        """
+        clusters = self.reading.clusters
+        if clusters is None:
+            return None
+        place = np.full(len(self) + 1, -1)  # the last is that of groups without a line
+        place[self.filled] = np.arange(len(self.filled))
+        return clusters.parts(source, sample, place[self.of_group])
+
     def counts(self, values: Ints) -> Ints:
         """Sum counts of groups over the lines."""
         known = self.of_group >= 0
@@ -115,11 +138,10 @@ class Lines:
 
 def judged_lines(lines: Lines, options: Options) -> Judged:
     """Judge the gaps of the lines, those of each model together."""
-    sums = lines.reading.days.sums.added(lines.of_group, len(lines))
     parts = []
     for model in range(len(lines.reading.days.models)):
         mine = lines.model == model
-        parts.append((mine, judge_sums(sums.at(mine), options.rules)))
+        parts.append((mine, judge_sums(lines.sums.at(mine), options.rules)))
     return joined(parts, len(lines))
 
 
@@ -142,7 +164,10 @@ def binned_columns(lines: Lines, options: Options) -> dict[str, Floats]:
     sums, starts = _cells(lines, options.bins)
     murphy = _debiased.murphy(sums["w"], sums["wp"], sums["wy"], segment_sum(sums["square"], starts), starts)
     weight = segment_sum(sums["w"], starts)
-    chance = _null.chance_gap(sums["w"], sums["wp"], sums["variance"], sums["w2_variance"])
+    of_line = lines.sums.at(lines.filled)
+    effect = ratio(of_line.plain_rows, of_line.rows)  # of the gap of a line, for that of each bin
+    spreads = sums["w2_variance"] * spread(np.maximum(np.nan_to_num(effect), 1.0), starts, len(sums["w"]))
+    chance = _null.chance_gap(sums["w"], sums["wp"], sums["variance"], spreads)
     return {
         "ece": _binned.expected_error(sums["w"], sums["wp"], sums["wy"], starts),
         "ece_expected": segment_sum(chance, starts) / weight,
@@ -185,7 +210,7 @@ def zero_pvalue(lines: Lines) -> Floats:
 
     It is the test behind the verdicts. NaN where weights differ and are worth hardly a row.
     """
-    sums = ScoreSums.of_tally(lines.tally)
+    sums = lines.sums.at(lines.filled)
     pvalue = binomial_pvalue(sums.rate, sums.mean_score, sums.rows)
     return lines.spread(np.where(sums.outweighed, np.nan, pvalue))
 

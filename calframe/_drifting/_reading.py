@@ -13,6 +13,7 @@ from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import closed_frame, keys_as_text
 from calframe._columns import check_columns
+from calframe._drifting._clusters import Clusters, read_clusters
 from calframe._drifting._days import Days, days_of
 from calframe._errors import ArgumentError, CalframeError, SegmentError
 from calframe._kernels._tally import Tally
@@ -23,6 +24,7 @@ from calframe._source import opened
 from calframe._table import Table, open_table, view_of
 from calframe._testing._gathering import gathered
 from calframe._testing._rates import ScoreSums
+from calframe._testing._shares import ClusterParts
 from calframe._typing import Bools, Ints
 from calframe._words._numbers import plural
 
@@ -49,6 +51,8 @@ class Reading:
         The sums of the groups, and the series and the period of each.
     largest_weight : float
         The largest weight of a row; 1 without weights, and where they count rows.
+    clusters : Clusters or None
+        The rows of the groups by cluster, where rows are not independent.
     """
 
     table: Table
@@ -58,6 +62,7 @@ class Reading:
     present: Ints
     days: Days
     largest_weight: float
+    clusters: Clusters | None
 
     @property
     def first_group(self) -> Ints:
@@ -113,13 +118,15 @@ def read(
     by = replace(table, keys=table.keys[: len(roles.by)])
     # from the sorted scores: the last digits of the engine's sums depend on the order of adding
     sums = ScoreSums.of_tally(tally).added(present, len(groups))
+    clusters = None if table.cluster is None or not len(tally) else read_clusters(table, rows, groups)
     return Reading(
         table=table,
         by=by,
         groups=groups,
         tally=tally,
         present=present,
-        days=days_of(by, groups, sums, every=every),
+        days=days_of(by, groups, sums, every=every, clusters=None if clusters is None else clusters.cells()),
+        clusters=clusters,
         largest_weight=_largest_weight(table, rows),
     )
 
@@ -134,8 +141,27 @@ def _check_times(groups: Groups, alias: str, name: str) -> None:
         raise SegmentError(msg)
 
 
-def reference_tally(data: Any, roles: Roles, reading: Reading, *, engine: Any) -> tuple[Tally, Ints]:
-    """Return the scores of a second table, and the series of the first one that each of its segments is for."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Second:
+    """A second table that the first one is compared with.
+
+    Attributes
+    ----------
+    tally : Tally
+        Its scores, in segments.
+    series : ndarray of int64
+        The series of the first table that each of them is for.
+    parts : ClusterParts or None
+        Its rows by cluster, where they are not independent.
+    """
+
+    tally: Tally
+    series: Ints
+    parts: ClusterParts | None
+
+
+def read_second(data: Any, roles: Roles, reading: Reading, *, engine: Any) -> Second:
+    """Read a second table, and find the series of the first one that each of its segments is for."""
     untimed = replace(roles, time=None, time_zone=None)
     try:
         second = read(data, untimed, every=None, batch="day", reserved=(), engine=engine)
@@ -144,8 +170,12 @@ def reference_tally(data: Any, roles: Roles, reading: Reading, *, engine: Any) -
         raise type(error)(msg) from error
     place = {name: i for i, name in enumerate(reading.names())}
     known = np.array([place.get(name, -1) for name in second.names()], dtype=np.int64)
-    target = known[second.days.series[second.present]]
-    return gathered(second.tally, np.flatnonzero(target >= 0), target[target >= 0])
+    of_group = known[second.days.series]
+    target = of_group[second.present]
+    tally, series = gathered(second.tally, np.flatnonzero(target >= 0), target[target >= 0])
+    clusters = second.clusters
+    parts = None if clusters is None else clusters.parts(series, np.arange(len(series)), of_group)
+    return Second(tally=tally, series=series, parts=parts)
 
 
 def _opened(data: Any, roles: Roles, *, by_day: bool, bins: Bins | None) -> Table:

@@ -128,12 +128,12 @@ def _dated(lines: Lines, columns: dict[str, Any], series: Ints, period: Ints) ->
 
 def reference_table(lines: Lines, found: Comparison, options: Options) -> pl.DataFrame:
     """Return what the reference itself is like, over all segments: one row a model; none for a rolling one."""
-    tally, days = found.pairs.reference, lines.reading.days
-    if found.owner is None:
+    days = lines.reading.days
+    if found.references.owner is None:
         return pl.DataFrame(schema=_REFERENCE)
-    model, count = lines.reading.model[found.owner], len(days.models)
-    sums = Sums.of_tally(tally).added(model, count)
+    model, count = lines.reading.model[found.references.owner], len(days.models)
     alpha = 1.0 - sidak_level(1.0 - options.rules.alpha, count)  # one of many models is soon off by chance
+    sums = found.references.over(model, count, alpha)
     parts = [judge_sums(sums.at(np.array([i])), replace(options.rules, alpha=alpha)) for i in range(count)]
     columns = {name: [float(getattr(part, end)[0]) for part in parts] for name, end in _ENDS.items()}
     frame = pl.DataFrame(

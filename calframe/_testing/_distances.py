@@ -176,12 +176,15 @@ def kolmogorov_smirnov(pairs: Pairs) -> Floats:
     return distance
 
 
-def smirnov_pvalue(pairs: Pairs, distance: Floats) -> tuple[Floats, Bools]:
+def smirnov_pvalue(
+    pairs: Pairs, distance: Floats, effects: tuple[Floats, Floats] | None = None
+) -> tuple[Floats, Bools]:
     """Return the p-value of each distance, and for which it is exact; weights must be counts of rows.
 
     Up to `MOST_PAIRS` pairs of rows it is exact: the share of all ways to deal the pooled scores to both samples that
     give as large a distance, equal scores as they are. Otherwise it is that of the one-sample distance on
-    ``n m / (n + m)`` rows, rounded, which is an upper bound where scores are equal.
+    ``n m / (n + m)`` rows, rounded, which is an upper bound where scores are equal. Where rows are in clusters it is
+    always that, with the rows of sample and reference divided by `effects`, the largest design effects of their shares.
 
     References
     ----------
@@ -192,9 +195,12 @@ def smirnov_pvalue(pairs: Pairs, distance: Floats) -> tuple[Floats, Bools]:
 
     n = np.rint(pairs.current.total(pairs.current.weight))
     m = np.rint(pairs.reference.total(pairs.reference.weight))[pairs.of]
-    exact = n * m <= MOST_PAIRS
+    exact = n * m <= MOST_PAIRS if effects is None else np.zeros(len(n), dtype=np.bool_)
+    if effects is not None:
+        n, m = n / effects[0], m / effects[1]
     pvalue = np.full(len(n), np.nan)
-    many = np.maximum(np.rint(n * m / (n + m)), 1.0)
+    both = n + m
+    many = np.maximum(np.rint(n * m / np.where(both > 0.0, both, 1.0)), 1.0)
     pvalue[~exact] = np.clip(kstwo.sf(distance[~exact], many[~exact]), 0.0, 1.0)
     if exact.any():
         pvalue[exact] = _exact(pairs, np.flatnonzero(exact), distance[exact])

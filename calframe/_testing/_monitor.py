@@ -89,11 +89,26 @@ def wealth(batches: Tally, starts: Ints, *, scale: float = 1.0, clip: float | No
     for stake, factors in _bets(batches, score, scale):
         for place in blocks:
             _add_bet(out, stake, factors, place)
-    broken = np.cumsum(_impossible(batches, score))
-    lost = broken > np.repeat(np.append(0, broken)[starts], sizes)
     for log in out:
-        log[lost] = np.inf
+        log[refuted(batches, starts, clip=clip)] = np.inf
     return out
+
+
+def refuted(batches: Tally, starts: Ints, *, clip: float | None = None) -> Bools:
+    """Tell after which batches of a segment a label has been seen that its score said could not be.
+
+    Examples
+    --------
+    >>> two = Tally.of_counts(np.arange(2), np.array([0.0, 0.5]), np.ones(2), np.array([1.0, 0.0]))
+    >>> refuted(two, np.array([0])).tolist(), refuted(two, np.array([0]), clip=1e-6).tolist()
+    ([True, True], [False, False])
+    """
+    score = batches.score if clip is None else np.clip(batches.score, clip, 1.0 - clip)
+    wrong = np.where(score <= 0.0, batches.positive, 0.0)
+    wrong = np.where(score >= 1.0, batches.negative, wrong)
+    broken = np.cumsum(segment_max(wrong / batches.weight, batches.starts) > _ROUNDING)
+    found: Bools = broken > np.repeat(np.append(0, broken)[starts], sizes_of(starts, len(batches)))
+    return found
 
 
 def running_max(values: Floats, starts: Ints) -> Floats:
@@ -169,10 +184,3 @@ def _gain(chance: Floats, hit: Floats, miss: Floats, moved: Bools) -> Floats:
         chance, hit, miss = chance[moved], hit[moved], miss[moved]
         out[moved] = np.maximum(np.log(chance * np.exp(hit) + (1.0 - chance) * np.exp(miss)), 0.0)
     return out
-
-
-def _impossible(batches: Tally, score: Floats) -> Bools:
-    """Return the batches with a label that its score said could not be."""
-    wrong = np.where(score <= 0.0, batches.positive, 0.0)
-    wrong = np.where(score >= 1.0, batches.negative, wrong)
-    return segment_max(wrong / batches.weight, batches.starts) > _ROUNDING

@@ -15,6 +15,7 @@ from calframe._kernels import _special as special
 from calframe._kernels._binned import ratio
 from calframe._kernels._null import cell_law
 from calframe._kernels._tally import Tally
+from calframe._testing._scatter import Scatter
 from calframe._testing._summed import Sums
 from calframe._typing import Bools, Floats
 
@@ -33,11 +34,15 @@ class ScoreSums(Sums):
         Sums of ``w s (1 - s)`` and of ``w^2 s (1 - s)``.
     squared_score : ndarray
         Sum of ``w^2 s``.
+    unclustered : ndarray, optional
+        Where rows are in clusters, the effective rows that there would be without them; sums of squared weights are as
+        many times larger as the gap varies more.
     """
 
     variance: Floats
     squared_variance: Floats
     squared_score: Floats
+    unclustered: Floats | None = None
 
     @staticmethod
     def terms(tally: Tally) -> dict[str, Floats]:
@@ -50,14 +55,25 @@ class ScoreSums(Sums):
         }
 
     @property
+    def plain_rows(self) -> Floats:
+        """The effective rows that there would be without clusters."""
+        return self.rows if self.unclustered is None else self.unclustered
+
+    @property
     def gap_variance(self) -> Floats:
         """Variance of the gap, scores held fixed."""
         return ratio(self.squared_variance, self.weight**2)
 
     @property
     def outweighed(self) -> Bools:
-        """Whether weights differ and are worth so few rows that one may outweigh the rest."""
+        """Whether weights that differ, or clusters, are worth so few rows that one may outweigh the rest."""
         return (self.rows < LEAST_ROWS) & (self.rows < self.n * (1.0 - _ROUNDING))
+
+    def clustered(self, scatter: Scatter, tail: float | Floats) -> ScoreSums:
+        """Return the sums with the effective rows that clusters leave, for intervals with so much in each tail."""
+        times = scatter.times(tail)
+        squares = {name: getattr(self, name) * times for name in ("squared", "squared_variance", "squared_score")}
+        return replace(self, unclustered=self.rows, **squares)
 
     def lowered(self, by: Floats) -> ScoreSums:
         """Return the sums with the variances of scores lowered by so much, ``(s - d)(1 - s + d)``.

@@ -21,7 +21,7 @@ from calframe._typing import Bools, Floats, Ints
 TINY = 1e-300  # a quotient of nothing and nothing is 0
 LEAST_LEFT = 1e-9  # of the whole without the only cluster
 CLUSTER_TERMS = ("w2_square", "w2_residual")
-"""Terms of rows that an aggregate needs besides those of gaps; the package's own have no sum of w^2 (y - s)."""
+"""The terms of rows that it takes besides those of a gap."""
 _HUGE = 1e100
 
 
