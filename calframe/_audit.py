@@ -20,6 +20,7 @@ from calframe._roles import Roles, WeightKind
 from calframe._typing import Invalid, Json, Link, Names, Seed
 from calframe._verdicts import CLEAR, LEANS, MIN_ROWS, SHOWN_ROWS, WORDS, check_tolerance
 from calframe._words._lines import distinct, fitted, wrapped
+from calframe._words._listing import in_clusters
 from calframe._words._numbers import short
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Audit:
     def __repr__(self) -> str:
         """Return verdict, sentence and the worst segments within 80 columns."""
         table = to_polars(self.table)
-        lines = [f"<Audit: {self.verdict}>", *wrapped(self.headline, _WIDTH), *self._compared()]
+        lines = [f"<Audit: {self.verdict}>", *wrapped(self.headline, _WIDTH), *self._stated()]
         shown = table.head(_SHOWN)
         names = distinct(shown["segment"].to_list(), _NAME_WIDTH)
         for name, row in zip(names, shown.iter_rows(named=True), strict=True):
@@ -126,14 +127,15 @@ class Audit:
 
     def _repr_html_(self) -> str:
         table = to_polars(self.table)
-        said = [self.headline, *self._compared(), *what_columns_are(table, self.convention)]
+        said = [self.headline, *self._stated(), *what_columns_are(table, self.convention)]
         return html_table(segments_view(table, alpha=self.convention["alpha"]), caption=" ".join(said))
 
-    def _compared(self) -> list[str]:
-        """Say with which group segments are compared, where that is one of the user's."""
+    def _stated(self) -> list[str]:
+        """Say with which group segments are compared, where that is one of the user's, and what is not independent."""
         group = self.convention["reference"] or {}
         named = short(", ".join(f"{column} {value}" for column, value in group.items()))
-        return [f"Gaps to {named}: .table has gap_to_reference."] if group else []
+        compared = [f"Gaps to {named}: .table has gap_to_reference."] if group else []
+        return compared + in_clusters(self.convention)
 
 
 def audit(

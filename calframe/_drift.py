@@ -87,6 +87,9 @@ def drift(
         with the same columns (`time` aside). Periods of the reference itself are not compared.
     window : int, optional
         Periods behind a rolling reference, by default 3; only there.
+    cluster : str, optional
+        The column that tells apart what is independent, such as persons or days: rows of one value share their luck,
+        a null is a cluster of its own. Intervals, tests, verdicts, the headline and the monitor then go by clusters.
     time_zone : str, optional
         Zone whose days count, such as ``"Europe/Paris"``: a day is local midnight to local midnight, also where clocks
         change. By default days are those of the column: of its own zone if it has one, else of its wall time. Times
@@ -144,6 +147,14 @@ def drift(
     to 10,000 pairs of rows (``ks_law``); above, it is that of the limit law, an upper bound where scores are equal.
     Importance weights that differ leave both null.
 
+    With clusters the effective rows are divided by the design effect as in `audit`, for periods, references and the run
+    to the end each by itself. A period and its reference are taken as independent of each other, which errs to the safe
+    side where they share clusters. ``psi_expected`` is then the trace of the covariance of the shares by clusters,
+    and psi has the law of that covariance to second order (Rao and Scott 1981); it takes at most 100 `psi_bins`.
+    ``ks_pvalue`` goes by the largest design effect of a cumulative share, ``ece_expected`` by that of the gap. The
+    monitor bets on a cluster in its first batch alone, where all its rows count as one: what a cluster does later is no
+    news. With days as clusters, ask for ``batch="day"``.
+
     A change of gap or Brier score has three parts. The curve c of the reference is its scores scaled within each bin so
     that their mean is the rate. ``score_mix`` is what c makes of other scores: expected gap, or Brier score, of the
     period's scores less that of the reference's. ``class_prior`` is what changes as c is moved by odds until its mean
@@ -178,6 +189,10 @@ def drift(
 
     Yurdakul, B. and Naranjo, J. (2020). Statistical properties of the population stability index. Journal of Risk Model
     Validation 14(4), 89-100. https://doi.org/10.21314/JRMV.2020.227
+
+    Rao, J. N. K. and Scott, A. J. (1981). The analysis of categorical data from complex sample surveys: chi-squared
+    tests for goodness of fit and independence in two-way tables. Journal of the American Statistical Association 76,
+    221-230. https://doi.org/10.1080/01621459.1981.10481633
 
     Saerens, M., Latinne, P. and Decaestecker, C. (2002). Adjusting the outputs of a classifier to new a priori
     probabilities. Neural Computation 14, 21-41. https://doi.org/10.1162/089976602753284446

@@ -119,9 +119,8 @@ def _computed(files: tuple[str, ...], *, positive: str | None, no_ecce: bool, **
     from calframe._audit import audit as compute  # noqa: PLC0415  --help need not load it
 
     label, score, by, weight = (arguments.pop(name) for name in ("label", "score", "by", "weight"))
-    keys = dict.fromkeys((*by, *filter(None, [arguments["cluster"]])))
     with reading(files), waiting("Judging segments"):
-        table = open_input(files, label=label, scores=[score], by=[*keys], weight=weight)
+        table = open_input(files, label=label, scores=[score], by=by, weight=weight, cluster=arguments["cluster"])
         return compute(
             table,
             label=label,

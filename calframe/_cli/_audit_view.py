@@ -17,6 +17,7 @@ from calframe._cli._notes import left_out, wrapped
 from calframe._cli._terminal import takes_style, width
 from calframe._results import to_polars
 from calframe._words._lines import distinct, printable
+from calframe._words._listing import in_clusters
 from calframe._words._numbers import interval, points
 
 _SENTENCE_CELLS = 48  # room of a segment's name in a sentence
@@ -74,6 +75,7 @@ def _meaning(found: Audit) -> str:
         f"gap: mean score minus observed rate, in percentage points; tolerance {tolerance}; the widened intervals hold "
         "together over all segments; worst first: by verdict, then rows times gap."
     )
+    text = printable(" ".join([text, *in_clusters(found.convention)]))
     differences = to_polars(found.disparities).filter((pl.col("measure") == "gap") & pl.col("value").is_not_null())
     lines = [_difference(row) for row in differences.iter_rows(named=True)]
     return "".join(map(wrapped, [*lines, text + left_out(pl.DataFrame([_counts(found)]))]))

@@ -115,9 +115,8 @@ def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any)
 
     label, score, models, by, weight = (arguments.pop(name) for name in ("label", "score", "models", "by", "weight"))
     columns = [*score, *(column for model in models for column in model.values())]
-    keys = dict.fromkeys((*by, *([] if arguments["cluster"] is None else [arguments["cluster"]])))
     with reading(files), waiting("Comparing") as progress:
-        table = open_input(files, label=label, scores=columns, by=[*keys], weight=weight)
+        table = open_input(files, label=label, scores=columns, by=by, weight=weight, cluster=arguments["cluster"])
         return compute(
             table,
             label=label,

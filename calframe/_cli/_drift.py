@@ -86,9 +86,10 @@ _RUN_LENGTH = click.option(
 @click.command("drift", short_help="Follow calibration over time.")
 @given.options(
     *(given.FILES, given.LABEL, given.SCORES, _TIME, given.PERIOD, given.ZONE, _REFERENCE, _REFERENCE_FILE),
-    *(_WINDOW, given.BY, given.WEIGHT, given.TOLERANCE, _ALPHA, given.correction(), _BATCH, _RUN_LENGTH, _CLIP),
-    *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, _PSI_BINS, _PSI_FLOOR, given.POSITIVE),
-    *(given.LINK, given.INVALID, given.WEIGHT_KIND, output_option("the periods", drawn=True), given.FORMAT),
+    *(_WINDOW, given.BY, given.WEIGHT, given.CLUSTER, given.TOLERANCE, _ALPHA, given.correction(), _BATCH),
+    *(_RUN_LENGTH, _CLIP, given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, _PSI_BINS, _PSI_FLOOR),
+    *(given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, output_option("the periods", drawn=True)),
+    given.FORMAT,
 )
 def drift(*, files: tuple[str, ...], output: Path | None, form: str | None, **arguments: Any) -> None:
     """Follow calibration over time in FILE: where it changed, and whether to be alarmed.
@@ -126,13 +127,15 @@ def _computed(files: tuple[str, ...], *, positive: str | None, reference_file: s
     from calframe._drift import drift as compute  # noqa: PLC0415  --help need not load it
 
     label, score, by, weight = (arguments.pop(name) for name in ("label", "score", "by", "weight"))
+    roles: dict[str, Any] = {"label": label, "scores": score, "by": by, "weight": weight}
+    roles["cluster"] = arguments["cluster"]
     bins = given.read_bins(arguments.pop("bins"))
     reference: Any = given.read_reference(arguments.pop("reference"))
     second = () if reference_file is None else (reference_file,)
     with reading((*files, *second)), waiting("Following the scores"):
-        table = open_input(files, label=label, scores=score, by=by, weight=weight, time=arguments["time"])
+        table = open_input(files, **roles, time=arguments["time"])
         if second:
-            reference = open_input(second, label=label, scores=score, by=by, weight=weight)
+            reference = open_input(second, **roles)
         return compute(
             table,
             label=label,

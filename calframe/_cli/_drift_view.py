@@ -18,6 +18,7 @@ from calframe._drifting._result import Drift
 from calframe._drifting._view import periods_view, psi_words
 from calframe._results import to_polars
 from calframe._words._lines import printable
+from calframe._words._listing import in_clusters
 from calframe._words._numbers import points, rows
 
 _NAME_CELLS = 24  # room of a segment's name
@@ -104,4 +105,5 @@ def _meaning(found: Drift, table: pl.DataFrame) -> str:
     if found.time is not None:
         text += f" The monitor sounds at an e-value of {found.alarm_at:g}, whenever one looks. It knows no tolerance, "
         text += "and its date is when the evidence sufficed, not when the change began."
+    text = " ".join([text, *in_clusters(found.convention)])
     return wrapped(printable(text) + undated + left_out(table))

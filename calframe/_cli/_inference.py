@@ -108,10 +108,9 @@ def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any)
     from calframe._inference import test as compute  # noqa: PLC0415  --help need not load it
 
     label, score, classes, by, weight = (arguments.pop(name) for name in ("label", "score", "classes", "by", "weight"))
-    bins, cluster = arguments.pop("bins"), arguments["cluster"]
-    keys = dict.fromkeys((*by, *([] if cluster is None else [cluster])))
+    bins, columns = arguments.pop("bins"), [*score, *classes.values()]
     with reading(files), waiting("Testing") as progress:
-        table = open_input(files, label=label, scores=[*score, *classes.values()], by=[*keys], weight=weight)
+        table = open_input(files, label=label, scores=columns, by=by, weight=weight, cluster=arguments["cluster"])
         return compute(
             table,
             label=label,

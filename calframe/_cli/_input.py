@@ -23,6 +23,7 @@ def open_input(
     scores: Sequence[str],
     by: Sequence[str],
     weight: str | None,
+    cluster: str | None = None,
     time: str | None = None,
 ) -> pl.LazyFrame:
     """Open files as a lazy table whose columns have the types of their roles.
@@ -31,7 +32,7 @@ def open_input(
     ----------
     sources
         Paths or globs, or `-` for CSV on standard input.
-    label, scores, by, weight, time
+    label, scores, by, weight, cluster, time
         The columns by role; scores are all columns of probabilities.
 
     Returns
@@ -47,7 +48,7 @@ def open_input(
     """
     numbers = [*scores, *([] if weight is None else [weight])]
     parts: dict[str, Part] = {}
-    parts |= dict.fromkeys(by, "by")
+    parts |= dict.fromkeys([*by, *([] if cluster is None else [cluster])], "by")
     parts[label] = "label"
     parts |= dict.fromkeys(numbers, "number")
     if time is None:

@@ -20,6 +20,7 @@ from calframe._options import check_choice, check_width
 from calframe._periods import Every
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._typing import Json
+from calframe._words._listing import in_clusters
 from calframe._words._numbers import plural, rows, short
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ class Drift:
         ``n_missing``, ``n_invalid``?, ``weight_sum``?, ``rate``, ``mean_score``, ``gap`` (mean_score - rate: 0 is
         right, above 0 the scores are too high) with ``gap_low`` and ``gap_high``, and ``simultaneous_low`` and
         ``simultaneous_high``, which hold over all periods and segments of a model; ``verdict`` ("over", "under",
-        "leans_over", "leans_under", "within", "unsure", "few": fewer than 100 rows); ``ece``, ``ece_expected`` (what
-        right scores would show by chance), ``brier`` (lower is better) = ``reliability`` - ``resolution`` +
+        "leans_over", "leans_under", "within", "unsure", "few": fewer than 100 effective rows); ``ece``,
+        ``ece_expected`` (what right scores would show by chance), ``brier`` (lower is better) = ``reliability`` - ``resolution`` +
         ``uncertainty`` + ``within_bin``. Against the reference: ``psi``, ``psi_expected`` (about what the same
         distribution would show by chance with so many rows: a psi of that size is no drift) and ``psi_empty_bins``,
         ``wasserstein`` (mean distance that scores moved), ``ks`` (largest distance of the distribution functions; of
@@ -50,13 +51,14 @@ class Drift:
         all periods and segments of a model. P-values, each followed by ``_adjusted`` over periods and segments:
         ``psi_pvalue`` and ``ks_pvalue`` (scores are distributed as in the reference; ``ks_law`` "exact" or "limit"),
         ``gap_change_pvalue`` (the gap is that of the reference, whatever that is), ``gap_pvalue`` (the gap is 0: the
-        test behind the verdict, adjusted over the periods with 100 rows).
+        test behind the verdict, adjusted over the periods with rows enough).
         ``note`` says what is null, and why.
     parts : DataFrame
         One row per compared row of `table` and ``measure`` ("gap", "brier"): its value in the ``reference``, what
         ``score_mix``, ``class_prior`` and the ``rest`` added, in that order, and its ``current`` value. They add up.
     monitor : DataFrame
-        One row per segment, model and batch: ``time``, ``n``, ``log_e_value`` (natural logarithm) and ``e_value`` (1 is
+        One row per segment, model and batch: ``time``, ``n``, ``n_new``? (with clusters, the rows of those not seen
+        before, which alone take part), ``log_e_value`` (natural logarithm) and ``e_value`` (1 is
         no evidence, more is evidence against the scores; infinite from a row on with score 0 and label 1, or score 1
         and label 0, unless ``clip=`` kept scores from 0 and 1), ``log_e_value_max`` (largest so far), ``alarm``
         (whether that has reached `alarm_at`), ``log_detector`` and ``detector_alarm`` of the e-detector.
@@ -64,6 +66,9 @@ class Drift:
         One row per model and period over all segments: ``model`` (null for a single one), ``period``, ``label``, ``n``,
         ``rate``, ``mean_score``, ``gap`` with both intervals, ``state`` ("over" or "under" where the simultaneous
         interval leaves out 0, of periods with rows enough; else "in") and ``verdict``.
+    headline, about_segments, about_reference : str or None
+        Sentences: how all rows together stand over time; in how many segments a period is off (None without segments);
+        whether the reference is itself off (None where it is not known to be).
     since : tuple of Since
         For each model that has one, the unbroken run of marked periods to the end.
     reference : str
@@ -242,7 +247,8 @@ class Drift:
     def __repr__(self) -> str:
         """Say what was found, in a few lines."""
         lines = [f"<Drift: {self._size()}; .table, .parts, .monitor, .plot()>"]
-        for text in (self.headline, self.about_segments, self.about_reference, *self._counted()):
+        told = (self.headline, self.about_segments, self.about_reference)
+        for text in (*told, *self._counted(), *in_clusters(self.convention)):
             lines += textwrap.wrap(text or "", _LINE_WIDTH, initial_indent="  ", subsequent_indent="    ")
         return "\n".join(lines)
 
@@ -301,6 +307,7 @@ class Drift:
             self.about_segments,
             self.about_reference,
             f"{'; '.join(self._counted())}.",
+            *in_clusters(self.convention),
         ]
         said.append(psi_words(table, alpha=self.alpha))
         return html_table(shown, caption=" ".join(text for text in said if text))

@@ -137,7 +137,7 @@ def none_off(course: pl.DataFrame, tolerance: float, *, every: Every, option: st
     verdicts = course.filter(pl.col("verdict") != "few")["verdict"].to_list()
     total = len(verdicts)
     if not total:
-        return _none_judged(course.height, every, option)
+        return _none_judged(course, every, option)
     counts = {
         "within tolerance": sum(verdict == "within" for verdict in verdicts),
         "leaning": sum(verdict in LEANS for verdict in verdicts),
@@ -150,14 +150,19 @@ def none_off(course: pl.DataFrame, tolerance: float, *, every: Every, option: st
     return f"No judged period is clearly off: {said}"
 
 
-def _none_judged(total: int, every: Every, option: str) -> str:
-    """Say that no period is judged, how many rows one needs, and which length of a period may have them."""
+def _none_judged(course: pl.DataFrame, every: Every, option: str) -> str:
+    """Say that no period is judged, how many rows one needs, and which length of a period may have them.
+
+    Rows are effective ones where a period has as many and is not judged: weights or clusters make them fewer.
+    """
+    total, enough = course.height, bool((course["n"] >= MIN_ROWS).any())
+    needed = f"{MIN_ROWS} effective rows" if enough else f"{MIN_ROWS} rows"
     if total < 2:
-        few = f"The one period has too few rows to be judged ({MIN_ROWS} needed)"
+        few = f"The one period has too few rows to be judged ({needed.removesuffix(' rows')} needed)"
         return few if total else "There is no period to be judged"
     further = longer(every)
     advice = f"; a longer period may have them ({option.format(further)})" if further else ""
-    return f"None of {total:,} periods has the {MIN_ROWS} rows needed to be judged{advice}"
+    return f"None of {total:,} periods has the {needed} needed to be judged{advice}"
 
 
 def _off_one_way(periods: Sequence[Period], way: VerdictName) -> str:

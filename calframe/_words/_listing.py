@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from calframe._words._lines import columns, distinct, fitted
-from calframe._words._numbers import count, rows
+from calframe._words._numbers import count, rows, short
 
 WIDTH = 80
 SHOWN = 12  # lines that a printed result has room for
@@ -83,3 +83,20 @@ def scored_by(scores: Sequence[str], keys: Collection[str]) -> str:
     """
     shown = ", ".join(scores[:_NAMED]) + (f" and {count(len(scores) - _NAMED)} more" if len(scores) > _NAMED else "")
     return shown if "model" in keys or len(scores) == 1 else f"the classes {shown}"
+
+
+def in_clusters(convention: Mapping[str, Any]) -> list[str]:
+    """Say which rows are not taken as independent, if any are.
+
+    Parameters
+    ----------
+    convention : mapping
+        How columns were read, with the column ``cluster`` if there is one.
+
+    Examples
+    --------
+    >>> in_clusters({"cluster": "person"})
+    ["Rows of one 'person' are not taken as independent."]
+    """
+    column = convention.get("cluster")
+    return [] if column is None else [f"Rows of one {short(column)!r} are not taken as independent."]
