@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,7 @@ from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import declared_categories, empty_categories, keys_as_text, unique_names
 from calframe._curve_tables import bin_columns
+from calframe._drifting._clusters import summed_clusters
 from calframe._hypotheses import generator
 from calframe._kernels._binned import ranges, segment_sum, sizes_of, spread, starts_of
 from calframe._kernels._intervals import score_test
@@ -40,6 +41,7 @@ _DRAWS = 1000  # of all labels, as the verbs `audit` and `test` draw them
 _ANY_NUMBER = 2**53
 LIMITS = (0.025, 0.05, 0.1, 0.2, 1.0)  # each a whole number of cells a bar
 _NEARLY_ALL = 0.995
+_SQUARED = ("w2", "w2_variance")
 _TERMS = ("wp", "wy", "w2", "variance", "w2_variance", "square", "surprise", "impossible")
 
 
@@ -59,6 +61,8 @@ class Part:
         Row counts of each segment.
     empty : tuple of str
         Categories that are declared but have no row.
+    effect : ndarray or None
+        By how much the rows of each segment are worth fewer, where they are in clusters.
     """
 
     names: tuple[str, ...]
@@ -69,6 +73,17 @@ class Part:
     n_invalid: Ints
     n_zero: Ints
     empty: tuple[str, ...] = ()
+    effect: Floats | None = None
+
+    def clustered(self, effect: Floats) -> Part:
+        """Return the part with squared weights larger by the design effect of each segment, which goes for its cells.
+
+        So intervals, bands and the ECE of right scores are those of the effective rows that clusters leave.
+        """
+        effect = np.maximum(np.nan_to_num(effect, nan=1.0), 1.0)
+        times = spread(effect, self.cells.starts, len(self.bin))
+        sums = {name: values * times if name in _SQUARED else values for name, values in self.cells.sums.items()}
+        return replace(self, cells=Cells(starts=self.cells.starts, sums=sums), effect=effect)
 
     def segment(self) -> Ints:
         """Return the segment of each cell."""
@@ -157,12 +172,22 @@ def audited_segments(
     return rows, found
 
 
-def judged_whole(overall: Part, *, tolerance: float, alpha: float, frequency: bool) -> pl.DataFrame:
+def summed_whole(overall: Part, data: Any, roles: Roles, *, alpha: float, engine: Any) -> SegmentSums:
+    """Return the sums of all rows as one segment, with the effective rows that clusters leave."""
+    sums = SegmentSums.of_cells(overall.n, overall.cells.total, frequency=roles.counts_rows)
+    if roles.cluster is None:
+        return sums
+    cells = summed_clusters(open_table(data, replace(roles, by=())), engine=engine)
+    return sums.clustered(cells.samples(np.zeros(1, dtype=np.int64), 1).scatter(sums.gap), alpha / 2.0)
+
+
+def judged_whole(sums: SegmentSums, *, tolerance: float, alpha: float) -> pl.DataFrame:
     """Judge all rows as one segment, alone."""
-    sums = SegmentSums.of_cells(overall.n, overall.cells.total, frequency=frequency)
     found = judged(sums, Rules(tolerance=tolerance, alpha=alpha))
+    clusters = {} if sums.effect is None else {"n_clusters": sums.units, "design_effect": sums.effect}
     return pl.DataFrame(
         {
+            **clusters,
             **judged_columns(sums, found),
             "pvalue": found.pvalue,
             "pvalue_adjusted": found.pvalue_adjusted,
@@ -205,7 +230,8 @@ def merge(part: Part, bins: Ints) -> tuple[Cells, Ints, Ints]:
 
 def curve_table(part: Part, enough: Bools, *, level: float) -> pl.DataFrame:
     """Return reliability curves in bins of about equal weight, fewer where a segment has fewer rows, one if too few."""
-    counts = np.clip(part.n // CURVE_ROWS, 3, ECE_BINS)
+    worth = part.n if part.effect is None else np.rint(part.n / part.effect).astype(np.int64)
+    counts = np.clip(worth // CURVE_ROWS, 3, ECE_BINS)
     counts = np.where(enough, counts, 1)
     cells, _, segment = merge(part, quantile_bins(part.cells.sums["w"], part.cells.starts, counts))
     filled = (cells.sums["n"] > 0) & (part.n[segment] >= SHOWN_ROWS)

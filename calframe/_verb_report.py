@@ -141,6 +141,7 @@ def report(
     score: str,
     by: Names | None = None,
     weight: str | None = None,
+    cluster: str | None = None,
     time: str | None = None,
     time_zone: str | None = None,
     every: Every | None = None,
@@ -171,6 +172,11 @@ def report(
         a 0/1 label of whether it happened. For all of them together `metrics` and `curve` have ``notion=``.
     by : str or list of str, optional
         Segment columns. Each is a grouping of its own; intervals and p-values hold over the segments of all of them.
+    cluster : str, optional
+        The column that tells apart what is independent, such as persons or days: rows of one value share their luck,
+        a null is a cluster of its own. Intervals, tests and verdicts then go by clusters, as those of `audit` and
+        `drift` do; in curves, heatmaps and the ECE of right scores the design effect of the gap of a segment goes for
+        all its ranges of scores, and errors along the scores of single segments are not looked for.
     time : str, optional
         Date or datetime column, for the course over time.
     time_zone : str, optional
@@ -223,6 +229,7 @@ def report(
         score=_one_score(score),
         by=by,
         weight=weight,
+        cluster=cluster,
         time=time,
         time_zone=time_zone,
         positive=positive,

@@ -29,12 +29,13 @@ class SegmentSums(Sums):
     ----------
     count : ndarray
         Rows, as often as weights say where these are numbers of rows.
-    units : ndarray, optional
-        Clusters, where rows are not independent.
+    units, effect : ndarray, optional
+        Where rows are not independent, the effective number of clusters, and by how much the effective rows are fewer.
     """
 
     count: Floats
     units: Floats | None = None
+    effect: Floats | None = None
 
     @classmethod
     def of_cells(cls, n: Ints, total: Callable[[str], Floats], *, frequency: bool) -> Self:
@@ -51,7 +52,8 @@ class SegmentSums(Sums):
 
     def clustered(self, scatter: Scatter, tail: float) -> Self:
         """Return the sums with the effective rows that clusters leave, for intervals with so much in each tail."""
-        return replace(self, squared=self.squared * scatter.times(tail), units=scatter.count)
+        effect = scatter.times(tail)
+        return replace(self, squared=self.squared * effect, units=scatter.count, effect=effect)
 
     def over(self, crossings: Crossings, *, only: Bools | None = None) -> Self:
         """Return the sums of each segment, of all its crossings or of some."""

@@ -36,6 +36,7 @@ _COMPARED = tuple(
 _RESERVED = frozenset(
     {
         *("depth", "columns", "segment", "n", "n_missing", "n_invalid", "weight_sum", "rate", "mean_score", "gap"),
+        *("n_clusters", "design_effect"),
         *("gap_low", "gap_high", "simultaneous_low", "simultaneous_high", "gap_shrunken", "gap_shrunken_sd"),
         *("ecce", "ecce_pvalue", "ecce_pvalue_adjusted", "pvalue", "pvalue_adjusted", "verdict", "rows_needed"),
         *("net", "note", *_COMPARED),
@@ -180,6 +181,7 @@ class _Work:
                 "segment": names.segment,
                 **(key_columns(self.read.crossings, self.read.levels) if self.options.keyed else {}),
                 **self._counts(table),
+                **self._clusters(),
                 **numbers,
                 "verdict": list(verdicts.verdict),
                 "rows_needed": verdicts.rows_needed,
@@ -190,6 +192,12 @@ class _Work:
         told = [*numbers, "rows_needed", "net"]
         shown = pl.col("n") >= SHOWN_ROWS  # the numbers of one or two rows would be those rows
         return frame.with_columns(pl.when(shown).then(pl.col(told).fill_nan(None)))
+
+    def _clusters(self) -> dict[str, Floats]:
+        """Return how many clusters there are, and by how much they make the effective rows fewer; none without."""
+        if self.sums.units is None or self.sums.effect is None:
+            return {}
+        return {"n_clusters": self.sums.units, "design_effect": self.sums.effect}
 
     def disparities(self, names: list[str]) -> pl.DataFrame:
         """Return the largest difference, and smallest ratio, of the segments of each single column."""

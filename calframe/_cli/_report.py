@@ -47,7 +47,7 @@ _OPEN = click.option("--open", "open_page", is_flag=True, help="Open the page in
 
 @click.command("report", short_help="Write an HTML report: what is wrong, where, since when.")
 @given.options(
-    *(given.FILES, given.LABEL, given.ONE_SCORE, given.BY, given.WEIGHT, given.TIME, _EVERY, given.ZONE),
+    *(given.FILES, given.LABEL, given.ONE_SCORE, given.BY, given.WEIGHT, given.CLUSTER, given.TIME, _EVERY, given.ZONE),
     *(given.TOLERANCE, given.ALPHA, _METRIC, _TITLE, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND),
     *(_OUTPUT, _JSON, _OPEN),
 )
@@ -85,12 +85,12 @@ def _check_targets(page: Path | None, json_output: Path | None, files: Sequence[
 def _reported(
     files: tuple[str, ...], *, score: str, by: tuple[str, ...], positive: str | None, title: str | None, **others: Any
 ) -> Report:
-    label, weight, time = others["label"], others["weight"], others["time"]
+    roles = {name: others[name] for name in ("label", "weight", "cluster", "time")}
     metrics = others.pop("metrics")
     with reading(files), waiting("Computing the report"):
-        table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=time)
+        table = open_input(files, scores=[score], by=by, **roles)
         warn_many_values(table, by)
-        value = label_value(table, label=label, text=positive)
+        value = label_value(table, label=roles["label"], text=positive)
         return compute(
             table,
             score=score,

@@ -91,11 +91,11 @@ class Clusters:
         )
 
 
-def summed_clusters(table: Table, groups: Groups, *, engine: Any) -> ClusterCells:
-    """Sum a table up by group and cluster where it is."""
+def summed_clusters(table: Table, groups: Groups | None = None, *, engine: Any) -> ClusterCells:
+    """Sum a table up by group, all rows where there are none, and cluster where it is."""
     split = _split(table)
     fine = read_groups(split, split.collect(cells_plan(split, _TERMS, bins=None), engine=engine), _TERMS)
-    return ClusterCells.of_terms(*_places(fine, table, groups), fine.cells.total)
+    return ClusterCells.of_terms(*_places(fine, table, fine if groups is None else groups), fine.cells.total)
 
 
 def read_clusters(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> Clusters:

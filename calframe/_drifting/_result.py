@@ -42,17 +42,17 @@ class Drift:
         right, above 0 the scores are too high) with ``gap_low`` and ``gap_high``, and ``simultaneous_low`` and
         ``simultaneous_high``, which hold over all periods and segments of a model; ``verdict`` ("over", "under",
         "leans_over", "leans_under", "within", "unsure", "few": fewer than 100 effective rows); ``ece``,
-        ``ece_expected`` (what right scores would show by chance), ``brier`` (lower is better) = ``reliability`` - ``resolution`` +
-        ``uncertainty`` + ``within_bin``. Against the reference: ``psi``, ``psi_expected`` (about what the same
-        distribution would show by chance with so many rows: a psi of that size is no drift) and ``psi_empty_bins``,
-        ``wasserstein`` (mean distance that scores moved), ``ks`` (largest distance of the distribution functions; of
-        all these 0 is no change), ``gap_change`` (the gap less that of the reference) with ``gap_change_low`` and
-        ``gap_change_high``, and ``gap_change_simultaneous_low`` and ``gap_change_simultaneous_high``, which hold over
-        all periods and segments of a model. P-values, each followed by ``_adjusted`` over periods and segments:
-        ``psi_pvalue`` and ``ks_pvalue`` (scores are distributed as in the reference; ``ks_law`` "exact" or "limit"),
-        ``gap_change_pvalue`` (the gap is that of the reference, whatever that is), ``gap_pvalue`` (the gap is 0: the
-        test behind the verdict, adjusted over the periods with rows enough).
-        ``note`` says what is null, and why.
+        ``ece_expected`` (what right scores would show by chance), ``brier`` (lower is better) = ``reliability`` -
+        ``resolution`` + ``uncertainty`` + ``within_bin``. Against the reference: ``psi``, ``psi_expected`` (about what
+        the same distribution would show by chance with so many rows: a psi of that size is no drift) and
+        ``psi_empty_bins``, ``wasserstein`` (mean distance that scores moved), ``ks`` (largest distance of the
+        distribution functions; of all these 0 is no change), ``gap_change`` (the gap less that of the reference) with
+        ``gap_change_low`` and ``gap_change_high``, and ``gap_change_simultaneous_low`` and
+        ``gap_change_simultaneous_high``, which hold over all periods and segments of a model. P-values, each followed
+        by ``_adjusted`` over periods and segments: ``psi_pvalue`` and ``ks_pvalue`` (scores are distributed as in the
+        reference; ``ks_law`` "exact" or "limit"), ``gap_change_pvalue`` (the gap is that of the reference, whatever
+        that is), ``gap_pvalue`` (the gap is 0: the test behind the verdict, adjusted over the periods with rows
+        enough). ``note`` says what is null, and why.
     parts : DataFrame
         One row per compared row of `table` and ``measure`` ("gap", "brier"): its value in the ``reference``, what
         ``score_mix``, ``class_prior`` and the ``rest`` added, in that order, and its ``current`` value. They add up.

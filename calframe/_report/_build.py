@@ -75,5 +75,7 @@ def _meta(findings: Findings) -> str:
     parts.append(f"score column {short(roles.scores[0])}, label column {short(roles.label)}")
     if roles.weight is not None:
         parts.append(f"weighted by {short(roles.weight)}")
+    if roles.cluster is not None:
+        parts.append(f"clusters of {short(roles.cluster)}")
     parts.append(f"tolerance {tolerance_text(findings.tolerance)}")
     return " · ".join(parts)

@@ -135,7 +135,7 @@ class Findings:
             segment
             for segment in self.segments()
             if segment.verdict not in CLEAR | {"few"}
-            and segment.row["ecce_pvalue_adjusted"] is not None
+            and segment.row.get("ecce_pvalue_adjusted") is not None
             and segment.row["ecce_pvalue_adjusted"] <= self.alpha
             and self._far_off(segment.row)
         ]

@@ -27,6 +27,7 @@ from calframe._segments import (
     judged_whole,
     read_part,
     score_limit,
+    summed_whole,
     whole,
 )
 from calframe._verdicts import SHOWN_ROWS, Rules
@@ -49,11 +50,15 @@ def gather(
     rows, audit = (
         audited_segments(parts, data, roles, tolerance=tolerance, alpha=alpha, engine=engine) if parts else ([], None)
     )
+    sums = summed_whole(overall, data, roles, alpha=alpha, engine=engine)
+    if sums.effect is not None:
+        overall = overall.clustered(sums.effect)
+        parts = [part.clustered(own["design_effect"].to_numpy()) for part, own in zip(parts, rows, strict=True)]
     groupings = tuple(
         grouping(part, own, overall, column=column, alpha=alpha)
         for part, own, column in zip(parts, rows, roles.by, strict=True)
     )
-    alone = judged_whole(overall, tolerance=tolerance, alpha=alpha, frequency=roles.counts_rows)
+    alone = judged_whole(sums, tolerance=tolerance, alpha=alpha)
     if rows:  # what an audit says of segments only, such as how they differ from the rest, is null for the whole
         alone = pl.concat([rows[0].head(0), alone], how="diagonal")
     whole_row = grouping(overall, alone, overall, column="", alpha=alpha)

@@ -117,10 +117,23 @@ def _rows_text(findings: Findings) -> str:
     if findings.roles.weight is not None:
         rows_used = "sum w" if findings.roles.weight_kind == "frequency" else "(sum w)² / sum w²"
         text += f" Rows are weighted by {findings.roles.weight}; intervals and verdicts count {rows_used} rows."
+    if findings.roles.cluster is not None:
+        text += f" {_clusters_text(findings)}"
     empty = [f"{grouping.column}: {', '.join(grouping.empty)}" for grouping in findings.groupings if grouping.empty]
     if findings.roles.link == "logit":
         text += " Scores are logits, turned into probabilities."
     return text + (f" Declared categories without rows: {'; '.join(empty)}." if empty else "")
+
+
+def _clusters_text(findings: Findings) -> str:
+    row = findings.overall
+    return (
+        f"Rows of one {findings.roles.cluster} share their luck: the effective number of clusters is "
+        f"{count(row['n_clusters'])}, and the gap of all rows has the interval of so many rows divided by "
+        f"{row['design_effect']:.3g}. Intervals, p-values and verdicts count rows like that, segment by segment and "
+        "period by period; in curves, heatmaps and the ECE of right scores the divisor of a segment goes for all its "
+        "ranges. Cumulative errors of single segments are not looked for."
+    )
 
 
 def _now() -> dt.datetime:

@@ -6,14 +6,14 @@ number with the same mean and variance (Rao and Scott, 1981, and Satterthwaite's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from calframe._kernels import _special as special
 from calframe._kernels._binned import ranges
 from calframe._kernels._tally import Tally
-from calframe._testing._scatter import TINY, Scatter, added
+from calframe._testing._scatter import LEAST_LEFT, TINY, Scatter, added
 from calframe._typing import Floats, Ints
 
 MOST_BINS = 100  # of which covariances are worked out
@@ -99,43 +99,74 @@ def share_scatter(parts: ClusterParts, samples: Tally, bins: Ints, count: int, *
 
     Examples
     --------
-    Four rows in two clusters of equal scores: there are two scores, not four.
+    Four rows in two clusters of equal scores: there are two scores, not four, of which one share is free.
 
     >>> tally = Tally.of_counts(np.array([0, 1]), np.array([0.2, 0.7]), np.array([2.0, 2.0]), np.zeros(2))
     >>> parts = ClusterParts(tally=tally, cluster=np.array([0, 1]), part=np.array([0, 1]), sample=np.array([0, 0]))
     >>> both = Tally.of_counts(np.array([0]), np.array([0.2, 0.7]), np.array([2.0, 2.0]), np.zeros(2))
     >>> times = Scatter(count=np.array([2.0]), effect=np.array([1.0])).times(0.025)
     >>> (share_scatter(parts, both, np.array([0, 1]), 2, tail=0.025).effect() / times).round(9)
-    array([2.])
+    array([4.])
     """
-    sizes = parts.tally.sizes[parts.part]
-    cells = ranges(parts.tally.starts[parts.part], sizes)
-    sample, cluster = (np.repeat(values, sizes) for values in (parts.sample, parts.cluster[parts.part]))
-    weight, squared = parts.tally.weight[cells], parts.tally.squared[cells]
-    bin_ = bins[_place(samples, sample, parts.tally.score[cells])]
+    cells = _Cells.of(parts, samples, bins)
     size = len(samples)
-    whole, squares = added(sample, weight, size), added(sample, squared, size)
-    share = _by_bin(sample, bin_, weight, size, count) / np.maximum(whole, TINY)[:, None]
-    alone = cluster < 0
-    lone = _by_bin(sample[alone], bin_[alone], squared[alone], size, count)
-    known = np.flatnonzero(~alone)
-    known = known[np.lexsort((cluster[known], sample[known]))]
-    ends = np.searchsorted(sample[known], np.arange(size + 1))
-    clusters, products = np.zeros(size), np.zeros((size, count, count))
-    for i in range(size):
-        mine = known[ends[i] : ends[i + 1]]
-        number = np.unique(cluster[mine], return_inverse=True)[1]
-        totals = _by_bin(number, bin_[mine], weight[mine], int(number.max(initial=-1)) + 1, count)
-        of_cluster = totals.sum(axis=1)
-        off = totals - of_cluster[:, None] * share[i]
-        q, p = lone[i], share[i]
-        products[i] = off.T @ off + np.diag(q) - np.outer(q, p) - np.outer(p, q) + q.sum() * np.outer(p, p)
-        clusters[i] = (of_cluster**2).sum() + q.sum()
-    count_ = whole**2 / np.maximum(clusters, TINY)
-    times = Scatter(count=count_, effect=np.ones(size)).times(tail) / np.maximum(whole, TINY) ** 2
-    return ShareScatter(
-        share=share, covariance=products * times[:, None, None], rows=whole**2 / np.maximum(squares, TINY)
-    )
+    whole, squares = added(cells.sample, cells.weight, size), added(cells.sample, cells.squared, size)
+    share = _by_bin(cells.sample, cells.bin, cells.weight, size, count) / np.maximum(whole, TINY)[:, None]
+    ends = np.searchsorted(cells.sample, np.arange(size + 1))
+    found = [cells.part(first, last).products(p) for first, last, p in zip(ends[:-1], ends[1:], share, strict=True)]
+    effective = whole**2 / np.maximum([clusters for clusters, _ in found], TINY)
+    less = np.maximum(1.0 - 1.0 / np.maximum(effective, 1.0), LEAST_LEFT)  # what clusters take off their own mean
+    times = Scatter(count=effective, effect=1.0 / less).times(tail) / np.maximum(whole, TINY) ** 2
+    covariance = np.array([products for _, products in found]).reshape(size, count, count) * times[:, None, None]
+    return ShareScatter(share=share, covariance=covariance, rows=whole**2 / np.maximum(squares, TINY))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cells:
+    """Rows of equal score of a part: their sample, cluster and bin, and sums of w and w^2; sorted by sample."""
+
+    sample: Ints
+    cluster: Ints
+    bin: Ints
+    weight: Floats
+    squared: Floats
+
+    @classmethod
+    def of(cls, parts: ClusterParts, samples: Tally, bins: Ints) -> _Cells:
+        """Find the bin of each score of each part."""
+        sizes = parts.tally.sizes[parts.part]
+        cells = ranges(parts.tally.starts[parts.part], sizes)
+        sample, cluster = (np.repeat(values, sizes) for values in (parts.sample, parts.cluster[parts.part]))
+        order = np.argsort(sample, kind="stable")
+        cells, sample, cluster = cells[order], sample[order], cluster[order]
+        return cls(
+            sample=sample,
+            cluster=cluster,
+            bin=bins[_place(samples, sample, parts.tally.score[cells])],
+            weight=parts.tally.weight[cells],
+            squared=parts.tally.squared[cells],
+        )
+
+    def part(self, first: int, last: int) -> _Cells:
+        """Return some of the cells."""
+        return _Cells(**{field.name: getattr(self, field.name)[first:last] for field in fields(self)})
+
+    def products(self, share: Floats) -> tuple[float, Floats]:
+        """Return the sums over clusters of a sample of squared weights, and of products of what bins have too much.
+
+        A single cluster does not show how it scatters: it stands for what one row would.
+        """
+        alone, count, whole = self.cluster < 0, len(share), self.weight.sum()
+        names, number = np.unique(self.cluster[~alone], return_inverse=True)
+        totals = _by_bin(number, self.bin[~alone], self.weight[~alone], len(names), count)
+        lone = added(self.bin[alone], self.squared[alone], count)
+        squares = float((totals.sum(axis=1) ** 2).sum() + lone.sum())
+        outer = np.outer(share, share)
+        if squares >= whole**2 * (1.0 - _NOTHING):
+            return squares, whole**2 * (np.diag(share) - outer)
+        off = totals - totals.sum(axis=1, keepdims=True) * share
+        crossed = np.outer(lone, share)
+        return squares, off.T @ off + np.diag(lone) - crossed - crossed.T + lone.sum() * outer
 
 
 def clustered_stability(pooled: Floats, one: ShareScatter, other: ShareScatter) -> tuple[Floats, Floats]:
