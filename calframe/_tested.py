@@ -363,7 +363,7 @@ def judged(found: Results, plan: Plan) -> tuple[Judged, tuple[str, ...]]:
         else:
             values, noted = one.adjusted(plan.correction, plan.alpha)
         said = noted.beyond_reach(plan.correction, plan.alpha, draws=plan.n_resamples)
-        ends = of_ends(one.note.tolist()) if method == "cox" else None
+        ends = of_ends(one.at_ends, plan.options.floor)
         notes |= dict.fromkeys(filter(None, (said and said[1], rough_law(noted), ends)))
         out[method, hypothesis] = values, noted if said is None else noted.undecided(*said)
     return out, tuple(notes)

@@ -49,6 +49,10 @@ class Found:
         What is to be said.
     groups : ndarray
         Number of groups of rows that the statistic compares; NaN where it makes none.
+    rough : ndarray of bool
+        Whether counts are too small for the law of the statistic.
+    at_ends : ndarray
+        Rows with a probability of 0 or 1, which pull a fit most; 0 where there is no fit.
     floor : ndarray
         The least p-value that there can be, where labels are drawn; 0 elsewhere.
     draws : ndarray of shape (n_resamples, n_segments), optional
@@ -64,6 +68,8 @@ class Found:
     law: NDArray[Any]
     note: NDArray[Any]
     groups: Floats
+    rough: Bools
+    at_ends: Floats
     floor: Floats
     draws: Floats | None = field(default=None)
 
@@ -81,6 +87,8 @@ class Found:
             law=_text(known, law),
             note=np.full(len(pvalue), None, dtype=object),
             groups=np.broadcast_to(np.asarray(groups, dtype=np.float64), pvalue.shape).copy(),
+            rough=np.zeros(len(pvalue), dtype=np.bool_),
+            at_ends=np.zeros(len(pvalue)),
             floor=np.zeros(len(pvalue)),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -170,11 +170,11 @@ def rough_law(found: Found) -> str | None:
 
     Examples
     --------
-    >>> found = Found.of_law(np.array([3.0]), np.array([0.2]), "chi2").noted(np.array([True]), SMALL_COUNTS)
-    >>> rough_law(found)
+    >>> one, two = np.array([3.0]), np.array([2])
+    >>> rough_law(of_groups(one, two, np.array([True]), df="external", asked=2))
     'hosmer_lemeshow: small expected counts in 1 of 1 tests, whose chi-square law is rough'
     """
-    small = np.array([SMALL_COUNTS in str(note) for note in found.note], dtype=np.bool_) & (found.law == "chi2")
+    small = found.rough & (found.law == "chi2")
     if not small.any():
         return None
     many = int((~np.isnan(found.pvalue)).sum())
@@ -202,7 +202,8 @@ def of_groups(seen: Floats, counts: Ints, small: Bools, *, df: Df, asked: int | 
     freedom = ((counts if df == "external" else counts - 2) * several).astype(np.float64)
     pvalue = np.where(freedom >= 1, special.gammaincc(np.maximum(freedom, 1.0) / 2.0, seen / 2.0), np.nan)
     found = Found.of_law(seen, pvalue, "chi2", df=freedom, groups=counts).noted(freedom < 1, ONE_GROUP)
-    found = found.noted(small & (freedom >= 1), SMALL_COUNTS)
+    rough = np.asarray(small & (freedom >= 1))
+    found = replace(found, rough=rough).noted(rough, SMALL_COUNTS)
     for fewer in np.unique(counts[counts < (asked or 0)]):
         found = found.noted(counts == fewer, f"{fewer} group{'s' if fewer > 1 else ''} instead of {asked}")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -87,7 +88,7 @@ def _with_ends(found: Found, tally: Tally, floor: float) -> Found:
     rows = rows_at_ends(tally, floor) * ~np.isnan(found.statistic)
     for count in np.unique(rows[rows > 0]):
         found = found.noted(rows == count, at_ends(int(count), floor))
-    return found
+    return replace(found, at_ends=rows.astype(np.float64))
 
 
 def likelihood_ratios(tally: Tally, floor: float) -> Floats:
