@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,7 +12,6 @@ from calframe._errors import counted
 from calframe._typing import Bools, Floats, Ints
 
 NO_ROWS = "no usable rows"
-COUNTING = ("aurc", "eaurc", "ece_debiased")  # a unit of weight is a row in these, so that its scale matters
 _FAR = 2.0  # times too large or too small: a mean weight that is hardly meant to count rows
 
 
@@ -81,22 +80,21 @@ class Notes:
         for i in np.flatnonzero(where):
             self.parts[i].append(text)
 
-    def add_scale(self, metrics: Iterable[str], weight: Floats, n: Ints) -> None:
+    def add_scale(self, metrics: Sequence[str], weight: Floats, n: Ints) -> None:
         """Say where importance weights are far from a mean of 1, of metrics in which they count rows.
 
         Parameters
         ----------
-        metrics : iterable of str
-            The metrics of the result.
+        metrics : sequence of str
+            Those metrics; of none nothing is said.
         weight : ndarray
             The sum of importance weights of each line.
         n : ndarray of int64
             Its rows.
         """
-        counting = [name for name in metrics if name in COUNTING]
-        if counting:
+        if metrics:
             far = (weight > _FAR * n) | (_FAR * weight < n)
-            text = f"weights count rows in {', '.join(counting)}: give importance weights a mean of 1"
+            text = f"weights count rows in {', '.join(metrics)}: give importance weights a mean of 1"
             self.add(text, far & (n > 0))
 
     def add_each(self, texts: Iterable[str | None]) -> None:
