@@ -120,6 +120,11 @@ class Found:
         """Return the same where a law for many rows decides nothing with fewer than 25 of them."""
         return self.undecided((rows < FEW_ROWS) & ~np.isnan(self.pvalue), why)
 
+    def in_doubt(self, doubtful: Bools, *, below: float = DECIDES, above: float = 0.0) -> Bools:
+        """Return where a law that may be wrong would decide something; arguments as of `settled`."""
+        asked = doubtful & self.decides & (self.pvalue < below) & (self.pvalue >= above) & np.isnan(self.pvalue_se)
+        return asked & np.isfinite(self.statistic)  # what right scores make impossible needs no law
+
     def settled(
         self,
         doubtful: Bools,
@@ -149,8 +154,7 @@ class Found:
         below, above : float
             Which p-values are looked at.
         """
-        asked = doubtful & self.decides & (self.pvalue < below) & (self.pvalue >= above) & np.isnan(self.pvalue_se)
-        asked &= np.isfinite(self.statistic)  # what right scores make impossible needs no law
+        asked = self.in_doubt(doubtful, below=below, above=above)
         if not asked.any():
             return self
         pvalue, error = redraw(asked)
