@@ -255,8 +255,8 @@ def audit(
     engine; a small query before it counts values and finds the edges of numeric columns.
 
     The verdict goes by the widened interval: wholly beyond the tolerance is a clear gap, wholly inside it within
-    tolerance; otherwise an adjusted p-value below `alpha` is a lean, and anything else is not decided. No evidence is
-    not evidence of none. As the law is that of equal scores, sharper models leave more undecided, and a widened
+    tolerance; otherwise an adjusted p-value of at most `alpha` is a lean, and anything else is not decided. No evidence
+    is not evidence of none. As the law is that of equal scores, sharper models leave more undecided, and a widened
     interval may touch 0 beside a lean; ``calframe.test(method="gap")`` uses the scores themselves and is sharper.
     Widened intervals are Clopper and Pearson's at Šidák's level for the number of segments of `min_rows` rows or more,
     in which labels have no say; that segments overlap is no harm to it in the simulations of this package. Intervals of
