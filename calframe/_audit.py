@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
-
 from calframe._auditing._headline import headline, is_beyond_chance
 from calframe._auditing._reference import check_reference
 from calframe._auditing._tables import Audited, AuditOptions, audited
 from calframe._auditing._view import gap_text, segments_view, what_columns_are
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
-from calframe._options import check_choice, check_engine, check_flag, check_resamples, is_real, seed_of
+from calframe._options import check_choice, check_engine, check_flag, check_resamples, check_whole, check_width, seed_of
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, like, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._typing import Invalid, Json, Link, Names, Seed
@@ -87,6 +85,8 @@ class Audit:
         """
         from calframe._auditing._drawn import forest_chart  # noqa: PLC0415  altair loads only when a chart is asked for
 
+        check_width(width)
+        check_whole("most", most, 1)
         chart: alt.TopLevelMixin = forest_chart(
             to_polars(self.table),
             tolerance=self.convention["tolerance"],
@@ -259,8 +259,8 @@ def audit(
     engine; a small query before it counts values and finds the edges of numeric columns.
 
     The verdict goes by the widened interval: wholly beyond the tolerance is a clear gap, wholly inside it within
-    tolerance; otherwise an adjusted p-value below `alpha` is a lean, and anything else is not decided. No evidence is
-    not evidence of none. As the law is that of equal scores, sharper models leave more undecided, and a widened
+    tolerance; otherwise an adjusted p-value of at most `alpha` is a lean, and anything else is not decided. No evidence
+    is not evidence of none. As the law is that of equal scores, sharper models leave more undecided, and a widened
     interval may touch 0 beside a lean; ``calframe.test(method="gap")`` uses the scores themselves and is sharper.
     Widened intervals are Clopper and Pearson's at Šidák's level for the number of segments of `min_rows` rows or more,
     in which labels have no say; that segments overlap is no harm to it in the simulations of this package. Intervals of
@@ -335,15 +335,20 @@ def audit(
         weight_kind=weight_kind,
     )
     check_flag("ecce", ecce)
+    check_whole("depth", depth, 1)
+    check_whole("min_rows", min_rows, SHOWN_ROWS)
+    check_whole("max_segments", max_segments, 1)
+    if numeric_bins is not None:
+        check_whole("numeric_bins", numeric_bins, 2, _MOST_BANDS)
     options = AuditOptions(
-        depth=min(_whole("depth", depth, 1), len(roles.by)),
+        depth=min(int(depth), len(roles.by)),
         reference=check_reference(reference, roles.by),
         tolerance=tolerance,
         alpha=alpha,
         correction=correction,
-        min_rows=_whole("min_rows", min_rows, SHOWN_ROWS),
-        numeric_bins=None if numeric_bins is None else _whole("numeric_bins", numeric_bins, 2, _MOST_BANDS),
-        max_segments=_whole("max_segments", max_segments, 1),
+        min_rows=int(min_rows),
+        numeric_bins=None if numeric_bins is None else int(numeric_bins),
+        max_segments=int(max_segments),
         ecce=bool(ecce),
         n_resamples=int(n_resamples),
         seed=seed_of(rng),
@@ -376,15 +381,6 @@ def _roles(*, score: Any, by: Any, **arguments: Any) -> Roles:
         msg = "an audit needs by=, one segment column or a list of them; for the whole table there is calframe.test."
         raise ArgumentError(msg)
     return roles
-
-
-def _whole(name: str, value: Any, least: int, most: int = 2**53) -> int:
-    """Return an option that must be a whole number from `least` to `most`."""
-    if not (is_real(value) and value == np.floor(value) and least <= value <= most):
-        to = "or more" if most == 2**53 else f"to {most:,}"
-        msg = f"{name} must be a whole number of {least:,} {to}; got {value!r}."
-        raise ArgumentError(msg)
-    return int(value)
 
 
 def _state(found: Audited, alpha: float) -> str:

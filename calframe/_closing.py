@@ -68,12 +68,16 @@ def polars_schema(table: Table, columns: Mapping[str, type]) -> dict[str, pl.Dat
 
 
 def _class_column(table: Table, keys: nw.DataFrame[Any], backend: Any) -> nw.Series[Any]:
-    """Return the class of each row under the user's name for it, as text or whole numbers."""
+    """Return the class of each row under the user's name for it."""
+    found = class_values(table, keys.get_column("_cf_class").to_list())
+    return nw.new_series("class", found, _dtype(found), backend=backend)
+
+
+def class_values(table: Table, places: Iterable[int]) -> Column:
+    """Return classes by their places under the user's names for them, as text or whole numbers."""
     names = () if table.classes is None else table.classes.names
-    found = [names[int(place)] for place in keys.get_column("_cf_class").to_list()]
-    if _class_type(table) is int:
-        return nw.new_series("class", [int(name) for name in found], nw.Int64, backend=backend)
-    return nw.new_series("class", [str(name) for name in found], nw.String, backend=backend)
+    found = [names[int(place)] for place in places]
+    return np.asarray(found, dtype=np.int64) if _class_type(table) is int else [str(name) for name in found]
 
 
 def _class_type(table: Table) -> type:

@@ -25,6 +25,7 @@ from calframe._options import (
     check_level,
     check_resamples,
     check_smoother,
+    check_whole,
     check_width,
     seed_of,
 )
@@ -122,6 +123,7 @@ class Comparison:
         from calframe._comparing._drawn import difference_chart  # noqa: PLC0415  altair loads only for a chart
 
         check_width(width)
+        check_whole("most", most, 1)
         chart: alt.TopLevelMixin = difference_chart(
             to_polars(self.table),
             by=self.by,

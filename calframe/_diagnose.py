@@ -14,7 +14,6 @@ from calframe._diagnose_tables import DIAGNOSE_COLUMNS, REVERSED, diagnose_table
 from calframe._errors import ArgumentError
 from calframe._kernels._corrections import Correction
 from calframe._measures import reserved_names
-from calframe._notes import of_ends
 from calframe._options import check_choice, check_resamples, is_real, seed_of
 from calframe._results import SCHEMA_VERSION, counted_once, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
@@ -86,6 +85,8 @@ class Diagnosis:
         How often labels are drawn where they are, at least.
     roles : dict
         How the columns were read: positive value, link, invalid rows, weights.
+    notes : tuple of str
+        What is to be said of all segments together.
     """
 
     table: Any
@@ -102,6 +103,7 @@ class Diagnosis:
     correction: Correction
     n_resamples: int
     roles: Json
+    notes: tuple[str, ...]
 
     def to_dict(self) -> Json:
         """Return the result as JSON-ready data with a schema version."""
@@ -123,6 +125,7 @@ class Diagnosis:
             "n": self.n,
             "n_missing": self.n_missing,
             "n_invalid": self.n_invalid,
+            "notes": list(self.notes),
             "convention": convention,
             "table": records(self.table),
         }
@@ -134,11 +137,14 @@ class Diagnosis:
         head = f"<Diagnosis: {size(self.n, self.scores, keys)}; .table, .to_dict()>"
         rows = table.to_dicts()
         if len(rows) != 1:
-            return "\n".join([head, *_listed(rows, keys, self.tolerance)])
+            return "\n".join([head, *_listed(rows, keys, self.tolerance), *self._noted()])
         (row,) = rows
         fit = "" if row["map"] is None else f" Map that fits: {row['map']}."
-        lines = [*wrapped(f"{row['pattern']}: {row['sentence']}{fit}", _LONGEST), *_ends(rows)]
-        return "\n".join([head, *(f"  {line}" for line in lines)])
+        lines = wrapped(f"{row['pattern']}: {row['sentence']}{fit}", _LONGEST)
+        return "\n".join([head, *(f"  {line}" for line in lines), *self._noted()])
+
+    def _noted(self) -> list[str]:
+        return [f"  {line}" for note in self.notes for line in wrapped(f"note: {note}", _LONGEST)]
 
     def _repr_html_(self) -> str:
         table = to_polars(self.table)
@@ -160,13 +166,7 @@ def _listed(rows: list[Json], keys: Sequence[str], tolerance: float) -> list[str
         fit = "none: reversed" if _is_turned(row) else row["map"] or "–"
         texts.append(f"{row['pattern']:<16} {gap:>6} {row['n']:>11,}  {fit}")
     listed = listing(names, texts, total=len(rows) + 1, place=".table", width=_NAME_WIDTH)
-    return [*(f"  {line}" for line in counts), *listed, *(f"  {line}" for line in _ends(rows))]
-
-
-def _ends(rows: list[Json]) -> list[str]:
-    """Say where rows with a score of 0 or 1 have most say in slope and map."""
-    said = of_ends([row["note"] for row in rows])
-    return [] if said is None else wrapped(f"note: {said}", _LONGEST)
+    return [*(f"  {line}" for line in counts), *listed]
 
 
 def _shown(rows: list[Json], tolerance: float) -> list[str]:
@@ -357,7 +357,7 @@ def diagnose(
         min_events=MIN_EVENTS,
     )
     table = open_table(data, roles, reserved=reserved_names() | DIAGNOSE_COLUMNS, view=view)
-    groups, found = diagnose_table(table, rules, int(n_resamples), seed_of(rng), engine=engine)
+    groups, found, notes = diagnose_table(table, rules, int(n_resamples), seed_of(rng), engine=engine)
     warn_empty_categories(table, groups)
     models = groups.keys.get_column("_cf_model").to_list() if roles.several else None
     n, n_missing, n_invalid = counted_once(models, groups.n, groups.n_missing, groups.n_invalid)
@@ -376,6 +376,7 @@ def diagnose(
         correction=correction,
         n_resamples=int(n_resamples),
         roles=roles.convention(),
+        notes=notes,
     )
 
 

@@ -11,7 +11,7 @@ from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, count_columns
 from calframe._errors import counted
 from calframe._kernels._logistic import Status
-from calframe._notes import Notes, at_ends
+from calframe._notes import Notes, at_ends, of_ends
 from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
 from calframe._testing._draws import Drawing
@@ -56,8 +56,10 @@ DIAGNOSE_COLUMNS = frozenset({"pattern", "map", "sentence", *_SHOWN})
 REVERSED = "higher scores come true less often: no map that keeps their order repairs that"
 
 
-def diagnose_table(table: Table, rules: Rules, draws: int, seed: int, *, engine: Any) -> tuple[Groups, Any]:
-    """Return the segments of an opened table, and the table of what is said of them, in the user's library."""
+def diagnose_table(
+    table: Table, rules: Rules, draws: int, seed: int, *, engine: Any
+) -> tuple[Groups, Any, tuple[str, ...]]:
+    """Return the segments, the table of what is said of each, in the user's library, and what is said of all."""
     rows = read_rows(table, engine=engine)
     groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
     drawing = _drawing(len(groups), rules, draws, seed)
@@ -83,7 +85,8 @@ def diagnose_table(table: Table, rules: Rules, draws: int, seed: int, *, engine:
         "sentence": said,
         "note": _notes(groups, values, rules, _too_few(groups, rules, drawing)),
     }
-    return groups, closed_frame(table, groups, columns).to_native()
+    ends = of_ends(np.nan_to_num(values["at_ends"]), rules.floor)
+    return groups, closed_frame(table, groups, columns).to_native(), () if ends is None else (ends,)
 
 
 def _drawing(segments: int, rules: Rules, draws: int, seed: int) -> Drawing:

@@ -13,15 +13,18 @@ from calframe._errors import ArgumentError
 from calframe._kernels._equal_mass import automatic_count
 from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
+from calframe._kernels._vectors import Vectors
 from calframe._measures import METRICS
 from calframe._nulls import Null, side_of
+from calframe._options import check_choice
 from calframe._registry import Metric, Options
 from calframe._table import Table
 from calframe._testing._draws import Drawing, Inequality, Side
 from calframe._testing._found import Correction, draws_needed
-from calframe._testing._groups import Df, quantile_groups
+from calframe._testing._group_rows import GroupRows
+from calframe._testing._groups import Df, edges_around, quantile_groups
 from calframe._testing._kernel import KernelLaw
-from calframe._typing import Floats, Ints, Json
+from calframe._typing import TEST_METHODS, Floats, Ints, Json
 
 OF_CLASSES = ("resampling", "hosmer_lemeshow", "kernel")
 STREAMS: Mapping[str, int] = {
@@ -167,21 +170,55 @@ class Plan:
     def vector_groups(self) -> tuple[int, Callable[[Floats], Ints] | None]:
         """How many groups of whole vectors there are, and which is that of a score; None for those of quantiles."""
         fixed = self.groups.fixed
-        if fixed is None:
-            return self.groups.quantiles or 10, None
-        return fixed.count, self.groups.finder(narrow=False)
+        return (self._quantiles, None) if fixed is None else (fixed.count, self.groups.finder(narrow=False))
 
     def groups_of(self, tally: Tally) -> Ints:
         """Return the group of each cell of a tally."""
         fixed = self.groups.fixed
         if fixed is not None:
             return fixed.find(tally.score, narrow=self.narrow)
-        return quantile_groups(tally, self.groups.quantiles or 10)
+        return quantile_groups(tally, self._quantiles)
+
+    def group_rows(self, tally: Tally) -> GroupRows:
+        """Return the groups of a tally, line by line."""
+        fixed = self.groups.fixed
+
+        def edges(cells: Ints) -> tuple[Floats, Floats]:
+            if fixed is None:
+                return edges_around(tally, self._quantiles, cells)
+            place = fixed.find(tally.score[cells], narrow=self.narrow)
+            return fixed.lower()[place], fixed.upper()[place]
+
+        return GroupRows.of_tally(tally, self.groups_of(tally), edges)
+
+    def vector_group_rows(self, vectors: Vectors) -> GroupRows:
+        """Return the groups of whole vectors, line by line."""
+        fixed, (count, bin_of) = self.groups.fixed, self.vector_groups
+        edges = None if fixed is None else np.asarray(fixed.edges)
+        return GroupRows.of_vectors(vectors, count=count, bin_of=bin_of, edges=edges)
+
+    @property
+    def _quantiles(self) -> int:
+        return self.groups.quantiles or 10
 
 
 def generator(seed: int, method: str) -> np.random.Generator:
     """Return the source of the draws of a method, which no other method draws from."""
     return np.random.default_rng([seed, STREAMS[method]])
+
+
+def methods_asked(method: Any) -> tuple[str, ...]:
+    """Return the tests that are named, or raise."""
+    asked = (method,) if isinstance(method, str) else method
+    if not isinstance(asked, Sequence):
+        msg = f"method must be a name or a list of names, such as 'resampling'; got {method!r}."
+        raise ArgumentError(msg)
+    if not asked:
+        msg = f"method= is empty; name at least one of {', '.join(map(repr, TEST_METHODS))}."
+        raise ArgumentError(msg)
+    for one in asked:
+        check_choice("method", one, TEST_METHODS)
+    return tuple(dict.fromkeys(asked))
 
 
 def check_idle(methods: Sequence[str], **given: Any) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 from calframe._binning import BinChoice
 from calframe._closing import warn_empty_categories
 from calframe._errors import ArgumentError
-from calframe._hypotheses import Plan, check_idle, check_max, groups_asked
+from calframe._hypotheses import Plan, check_idle, check_max, groups_asked, methods_asked
 from calframe._measures import chosen_metrics, known_metrics, metric_names, reserved_names
 from calframe._nearest import nearest
 from calframe._nulls import uses_label
@@ -30,12 +30,13 @@ from calframe._registry import Metric, Options
 from calframe._results import SCHEMA_VERSION, html_table, json_ready, records, to_polars
 from calframe._roles import Roles, WeightKind
 from calframe._table import open_table, view_of
-from calframe._tested import found_by, judged, rejected_lines, table_of
+from calframe._tested import found_by, judged
+from calframe._tested_tables import GROUP_COLUMNS, groups_table_of, rejected_lines, table_of
 from calframe._testing._draws import Inequality, Side
 from calframe._testing._found import Correction
 from calframe._testing._groups import Df
 from calframe._testing._kernel import KernelLaw
-from calframe._typing import TEST_METHODS, Closed, Invalid, Json, Link, Names, Score, Smoother, Strategy
+from calframe._typing import Closed, Invalid, Json, Link, Names, Score, Smoother, Strategy
 from calframe._words._lines import wrapped
 from calframe._words._numbers import listed
 from calframe._words._numbers import pvalue as shown
@@ -58,6 +59,14 @@ class TestResult:
         ``statistic``, ``df``, ``pvalue``, ``pvalue_se`` (Monte Carlo standard error), ``law`` (where the p-value comes
         from), ``pvalue_adjusted`` (over all segments and models of the same method and hypothesis), ``reject``
         (``pvalue_adjusted <= alpha``; null where nothing may be decided) and ``note``.
+    groups : DataFrame or None
+        The groups of Hosmer and Lemeshow, where that was tested, one row per segment (and model) and group, of several
+        classes one a class: the segment columns, ``model``, ``bin`` (the group, from 0; one without rows has no number
+        and no row), ``class``, ``lower`` and ``upper`` (edges of the score, of several classes of ``1 - p`` of the
+        first; ``upper`` belongs to the group, and the lowest edge to the first),
+        ``n``, ``weight_sum`` (with weights), ``mean_score``, ``observed`` and ``expected`` (positives, or rows of the
+        class: as many as their weights say). The statistic is the sum of ``(O - E)^2 / (E (1 - E / n))``, with
+        ``weight_sum`` for n where there are weights; of several classes of ``(O - E)^2 / E``.
     by : tuple of str
         The segment columns.
     methods : tuple of str
@@ -71,6 +80,7 @@ class TestResult:
     __test__ = False  # no test of pytest's
 
     table: Any
+    groups: Any
     by: tuple[str, ...]
     methods: tuple[str, ...]
     notes: tuple[str, ...]
@@ -86,6 +96,7 @@ class TestResult:
             "notes": list(self.notes),
             "convention": json_ready(self.convention),
             "table": records(self.table),
+            "groups": None if self.groups is None else records(self.groups),
         }
 
     def __repr__(self) -> str:
@@ -95,7 +106,8 @@ class TestResult:
         named = self.methods[0] if len(self.methods) == 1 else f"{len(self.methods)} methods"
         named += f" {self.convention['statistic']}" if named == "resampling" else ""
         many = f"{rejected:,} of {decided:,} rejected" if decided else "nothing decided"
-        said = f"<TestResult: {named}, {many} at {self.convention['alpha']:g}; .table>"
+        shows = ".table" if self.groups is None else ".table, .groups"
+        said = f"<TestResult: {named}, {many} at {self.convention['alpha']:g}; {shows}>"
         lines = rejected_lines(frame.to_dicts(), self.by)
         return "\n".join([said, *lines, *(line for note in self.notes for line in wrapped(note, _WIDTH))])
 
@@ -201,7 +213,7 @@ def test(
     Returns
     -------
     TestResult
-        With ``.table`` and ``.to_dict()``.
+        With ``.table``, ``.groups`` (of Hosmer and Lemeshow) and ``.to_dict()``.
 
     Raises
     ------
@@ -271,7 +283,7 @@ def test(
     >>> found.table["pvalue"].to_list()
     [0.01]
     """
-    methods = _methods(method)
+    methods = methods_asked(method)
     metric = _metric(
         statistic,
         roles := Roles.from_arguments(
@@ -309,12 +321,15 @@ def test(
         alpha=float(alpha),
         progress=progress,
     )
-    table = open_table(data, roles, reserved=reserved_names() | _RESERVED, bins=plan.edges, view=view_of(roles, None))
-    groups, found = found_by(table, plan, engine=engine)
+    in_groups = "hosmer_lemeshow" in methods
+    taken = reserved_names() | _RESERVED | set(GROUP_COLUMNS if in_groups else ())
+    table = open_table(data, roles, reserved=taken, bins=plan.edges, view=view_of(roles, None))
+    groups, found, rows = found_by(table, plan, engine=engine)
     warn_empty_categories(table, groups)
     judgements, notes = judged(found, plan)
     return TestResult(
         table=table_of(table, groups, judgements, plan.alpha),
+        groups=groups_table_of(table, groups, rows) if in_groups else None,
         by=roles.by,
         methods=methods,
         notes=notes,
@@ -323,19 +338,6 @@ def test(
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # an imported one is no test of pytest's
-
-
-def _methods(method: Any) -> tuple[str, ...]:
-    asked = (method,) if isinstance(method, str) else method
-    if not isinstance(asked, Sequence):
-        msg = f"method must be a name or a list of names, such as 'resampling'; got {method!r}."
-        raise ArgumentError(msg)
-    if not asked:
-        msg = f"method= is empty; name at least one of {', '.join(map(repr, TEST_METHODS))}."
-        raise ArgumentError(msg)
-    for one in asked:
-        check_choice("method", one, TEST_METHODS)
-    return tuple(dict.fromkeys(asked))
 
 
 def _metric(statistic: Any, roles: Roles) -> Metric:

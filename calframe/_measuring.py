@@ -174,7 +174,8 @@ def notes(groups: Groups, found: Measured, request: Request, *, counts_rows: boo
     for said, where in _gaps_of(found, request):
         made.add(said, where & (groups.n > 0))
     if not counts_rows:
-        made.add_scale([metric.name for metric in request.asked], groups.cells.total("w"), groups.n)
+        counting = [metric.name for metric in request.asked if metric.counts_rows]
+        made.add_scale(counting, groups.cells.total("w"), groups.n)
     return made.lines()
 
 

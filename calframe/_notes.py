@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -13,9 +12,7 @@ from calframe._errors import counted
 from calframe._typing import Bools, Floats, Ints
 
 NO_ROWS = "no usable rows"
-COUNTING = ("aurc", "eaurc", "ece_debiased")  # a unit of weight is a row in these, so that its scale matters
 _FAR = 2.0  # times too large or too small: a mean weight that is hardly meant to count rows
-_AT_ENDS = re.compile(r"[\d,]+ rows? ha(?:s|ve) a probability within \S+ of 0 or 1; [a-z ]+ the fit most")
 
 
 def at_ends(rows: int, floor: float) -> str:
@@ -30,25 +27,23 @@ def at_ends(rows: int, floor: float) -> str:
     return f"{counted(rows)} {has} a probability within {floor:g} of 0 or 1; {their} the fit most"
 
 
-def of_ends(notes: Sequence[str | None]) -> str | None:
-    """Return what notes of segments say of rows with a probability of 0 or 1: of several, in how many it is said.
+def of_ends(rows: Ints | Floats, floor: float) -> str | None:
+    """Say how many rows of each segment have a probability of 0 or 1: of several, in how many segments there are such.
 
     Examples
     --------
-    >>> said = at_ends(2, 1e-12)
-    >>> of_ends([f"no line; {said}"]) == said
+    >>> of_ends(np.array([2]), 1e-12) == at_ends(2, 1e-12)
     True
-    >>> of_ends([said, None])
+    >>> of_ends(np.array([2, 0]), 1e-12)
     'in 1 of 2 segments rows have a probability of 0 or 1; their logarithms pull the fit most'
     """
-    said = [found.group() for note in notes if note and (found := _AT_ENDS.search(note))]
-    if not said:
+    some = int((rows > 0).sum())
+    if some == 0:
         return None
-    if len(notes) == 1:
-        return said[0]
+    if len(rows) == 1:
+        return at_ends(int(rows[0]), floor)
     return (
-        f"in {len(said):,} of {len(notes):,} segments rows have a probability of 0 or 1; their logarithms pull the "
-        "fit most"
+        f"in {some:,} of {len(rows):,} segments rows have a probability of 0 or 1; their logarithms pull the fit most"
     )
 
 
@@ -85,22 +80,21 @@ class Notes:
         for i in np.flatnonzero(where):
             self.parts[i].append(text)
 
-    def add_scale(self, metrics: Iterable[str], weight: Floats, n: Ints) -> None:
+    def add_scale(self, metrics: Sequence[str], weight: Floats, n: Ints) -> None:
         """Say where importance weights are far from a mean of 1, of metrics in which they count rows.
 
         Parameters
         ----------
-        metrics : iterable of str
-            The metrics of the result.
+        metrics : sequence of str
+            Those metrics; of none nothing is said.
         weight : ndarray
             The sum of importance weights of each line.
         n : ndarray of int64
             Its rows.
         """
-        counting = [name for name in metrics if name in COUNTING]
-        if counting:
+        if metrics:
             far = (weight > _FAR * n) | (_FAR * weight < n)
-            text = f"weights count rows in {', '.join(counting)}: give importance weights a mean of 1"
+            text = f"weights count rows in {', '.join(metrics)}: give importance weights a mean of 1"
             self.add(text, far & (n > 0))
 
     def add_each(self, texts: Iterable[str | None]) -> None:

@@ -14,6 +14,7 @@ from calframe._typing import Notion, RateInterval, Smoother
 
 _ENGINES = ("auto", "in-memory", "streaming", "gpu")
 _FEWEST_RESAMPLES, _MOST_RESAMPLES = 20, 1_000_000
+_MOST_WHOLE = 2**53  # above it not every whole number is a float
 _LEAST_ALPHA = 1e-9  # of less, intervals have no ends that a float could tell
 _NARROWEST, _WIDEST = 200, 4000  # pixels of a chart
 
@@ -41,10 +42,11 @@ def is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def check_whole(name: str, value: Any, least: int, most: int) -> None:
+def check_whole(name: str, value: Any, least: int, most: int = _MOST_WHOLE) -> None:
     """Raise unless an argument is a whole number from `least` to `most`."""
     if not (is_whole(value) and least <= value <= most):
-        msg = f"{name} must be a whole number from {least} to {most:,}; got {value!r}."
+        which = f"of {least} or more" if most == _MOST_WHOLE else f"from {least} to {most:,}"
+        msg = f"{name} must be a whole number {which}; got {value!r}."
         raise ArgumentError(msg)
 
 

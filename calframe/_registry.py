@@ -215,6 +215,8 @@ class Metric:
         Row terms that only this metric has.
     logarithms : bool
         Whether it is a fit to logits, which scores of 0 and 1 pull most.
+    counts_rows : bool
+        Whether a unit of weight is a row in it, so that the scale of importance weights matters.
     """
 
     name: str
@@ -236,3 +238,4 @@ class Metric:
     example: str = ""
     own_terms: Mapping[str, Term] = field(default_factory=dict)
     logarithms: bool = False
+    counts_rows: bool = False

@@ -17,6 +17,7 @@ from calframe._kernels._binned import ratio
 from calframe._kernels._intervals import rate_interval
 from calframe._kernels._selective import aurc, confidence_tally, excess_aurc
 from calframe._kernels._tally import Tally
+from calframe._measures import METRICS
 from calframe._notes import NO_ROWS, Notes
 from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
@@ -247,7 +248,8 @@ def _notes(groups: Groups, values: dict[str, Floats], asked: Asked, *, counts_ro
     without = np.isnan(values["confident_error_rate"]) & (groups.n > 0)
     made.add(f"confident_error_rate: no row is as confident as {asked.confident_at:g}", without)
     if not counts_rows:
-        made.add_scale(values, groups.cells.total("w"), groups.n)
+        counting = [name for name in values if name in METRICS and METRICS[name].counts_rows]
+        made.add_scale(counting, groups.cells.total("w"), groups.n)
     return made.lines()
 
 

@@ -11,21 +11,20 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._cells import Groups, cells_plan, read_groups
-from calframe._closing import Column, closed_frame, count_columns
 from calframe._hypotheses import Plan, check_plan
 from calframe._kernels._binned import effective_rows, segment_sum, spread
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
-from calframe._notes import Notes, of_ends
+from calframe._notes import of_ends
 from calframe._nulls import BIN_TERMS, by_bins
 from calframe._reading import by_width, read_clusters, read_matrix, read_rows, read_tallies
 from calframe._registry import Cells, Scored
-from calframe._results import flagged
 from calframe._table import Table
 from calframe._testing._clusters import Clustered, clustered, clustered_sum
 from calframe._testing._draws import Drawing, equal_weights, unweighted
 from calframe._testing._found import Found
+from calframe._testing._group_rows import GroupRows
 from calframe._testing._groups import Groups as TestGroups
 from calframe._testing._groups import hosmer_lemeshow, rough_law
 from calframe._testing._kernel import kernel
@@ -35,21 +34,18 @@ from calframe._testing._regressions import HYPOTHESES, clustered_cox, cox
 from calframe._testing._sums import Factor, brier_factor, gap, gap_factor, spiegelhalter, sum_ratio
 from calframe._testing._walk import kolmogorov_smirnov, kuiper, largest_ratio, range_ratio
 from calframe._typing import Bools, Floats, Ints
-from calframe._words._listing import SHOWN, key_columns, key_name, listing
-from calframe._words._numbers import pvalue
 
 Read: TypeAlias = Literal["bins", "scores", "logits", "vectors"]
 Results: TypeAlias = dict[tuple[str, str], Found]
 Judged: TypeAlias = dict[tuple[str, str], tuple[Floats, Found]]
 
 CALIBRATED = "calibrated"
-_NAME_WIDTH = 40
 _FEW_WEIGHTED = 1_000  # effective rows of unequal weight below which each label is drawn by itself
 _MOST_DRAWN = 100_000  # rows, however little they are worth
 
 
-def found_by(table: Table, plan: Plan, *, engine: Any) -> tuple[Groups, Results]:
-    """Run tests on every segment of a table."""
+def found_by(table: Table, plan: Plan, *, engine: Any) -> tuple[Groups, Results, GroupRows]:
+    """Run tests on every segment of a table; with the groups of Hosmer and Lemeshow, where that is one of them."""
     check_plan(table, plan)
     rows = read_rows(table, engine=engine)
     if table.cluster is None:
@@ -58,11 +54,14 @@ def found_by(table: Table, plan: Plan, *, engine: Any) -> tuple[Groups, Results]
     rest = tuple(method for method in plan.methods if method not in whole)
     parts = [_independent(table, rows, plan, whole)] if whole else []  # whole vectors carry their clusters along
     parts += [_clustered(table, rows, plan, rest)] if rest else []
-    found = {key: one for _, part in parts for key, one in part.items()}
-    return parts[0][0], dict(sorted(found.items(), key=lambda item: plan.methods.index(item[0][0])))
+    found = {key: one for _, part, _ in parts for key, one in part.items()}
+    listed = GroupRows.joined([(np.arange(len(groups)), one) for groups, _, one in parts])
+    return parts[0][0], dict(sorted(found.items(), key=lambda item: plan.methods.index(item[0][0]))), listed
 
 
-def _clustered(table: Table, rows: nw.LazyFrame[Any], plan: Plan, methods: tuple[str, ...]) -> tuple[Groups, Results]:
+def _clustered(
+    table: Table, rows: nw.LazyFrame[Any], plan: Plan, methods: tuple[str, ...]
+) -> tuple[Groups, Results, GroupRows]:
     groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
     gathered = _Gathered(segments=len(groups))
     drawings = {method: plan.drawing(method, segments=len(groups)) for method in methods}
@@ -72,10 +71,14 @@ def _clustered(table: Table, rows: nw.LazyFrame[Any], plan: Plan, methods: tuple
         for method in methods if len(segments) else ():
             drawing = drawings[method].part(_share(groups, segments))
             gathered.put(method, segments, _of_clusters(method, clusters, here, drawing))
-    return groups, gathered.results(methods)
+        for segments, tally in read_tallies(table, some, groups) if "hosmer_lemeshow" in methods else ():
+            gathered.list_groups(segments, here.group_rows(tally))
+    return groups, gathered.results(methods), gathered.listed()
 
 
-def _independent(table: Table, rows: nw.LazyFrame[Any], plan: Plan, asked: tuple[str, ...]) -> tuple[Groups, Results]:
+def _independent(
+    table: Table, rows: nw.LazyFrame[Any], plan: Plan, asked: tuple[str, ...]
+) -> tuple[Groups, Results, GroupRows]:
     reads = {method: _reads(method, plan, table) for method in asked}
     fixed = plan.choice.fixed if "bins" in reads.values() else None
     drawn = table.weighted and reads.get("resampling") in ("bins", "scores")
@@ -93,11 +96,13 @@ def _independent(table: Table, rows: nw.LazyFrame[Any], plan: Plan, asked: tuple
         if methods:
             _of_scores(gathered, table, rows, groups, plan, drawings, methods, is_logit=is_logit, but=uneven)
     methods = [method for method in asked if reads[method] == "vectors"]
-    for segments, sample in _samples(table, rows, groups, plan) if methods else ():
+    for segments, vectors, sample in _samples(table, rows, groups, plan) if methods else ():
         for method in methods:
             drawing = drawings[method].part(_share(groups, segments))
             gathered.put(method, segments, _of_vectors(method, sample, plan, drawing))
-    return groups, gathered.results(asked)
+        if "hosmer_lemeshow" in methods:
+            gathered.list_groups(segments, plan.vector_group_rows(vectors))
+    return groups, gathered.results(asked), gathered.listed()
 
 
 def _of_scores(
@@ -122,6 +127,8 @@ def _of_scores(
                     drawing = drawings[method].part(_share(groups, segments[left]))
                     found = _of_tally(method, _counted(table, tally.only(left)), here, drawing, is_logit=is_logit)
                     gathered.put(method, segments[left], found)
+            if "hosmer_lemeshow" in methods:
+                gathered.list_groups(segments, here.group_rows(tally))
 
 
 def _share(groups: Groups, segments: Ints) -> float:
@@ -143,14 +150,20 @@ def _reads(method: str, plan: Plan, table: Table) -> Read:
     return "logits" if plan.metric.reads == "ranks" and table.has_logits else "scores"
 
 
-def _samples(table: Table, rows: nw.LazyFrame[Any], groups: Groups, plan: Plan) -> Iterator[tuple[Ints, Scored]]:
-    """Give the vectors of a table, those of float64 and those of float32 scores, and the numbers of their segments."""
+def _samples(
+    table: Table, rows: nw.LazyFrame[Any], groups: Groups, plan: Plan
+) -> Iterator[tuple[Ints, Vectors, Scored]]:
+    """Give the vectors of a table, those of float64 and those of float32 scores, and the numbers of their segments.
+
+    First as they were read, then as they are tested: rows that stand for several are repeated.
+    """
     fixed = plan.choice.fixed
     for narrow, some in by_width(table, rows):
         matrix = read_matrix(table, some, groups)
         if len(matrix.segments):
             yield (
                 matrix.segments,
+                matrix.vectors,
                 Scored(
                     vectors=_each(matrix.vectors) if _is_counted(table) else matrix.vectors,
                     bin_of=plan.choice.finder(narrow=narrow),
@@ -167,11 +180,20 @@ class _Gathered:
     def __init__(self, *, segments: int) -> None:
         self._segments = segments
         self._parts: dict[tuple[str, str], list[tuple[Ints, Found]]] = {}
+        self._listed: list[tuple[Ints, GroupRows]] = []
 
     def put(self, method: str, segments: Ints, found: Mapping[str, Found]) -> None:
         """Keep what a method says of some segments."""
         for hypothesis, one in found.items():
             self._parts.setdefault((method, hypothesis), []).append((segments, one))
+
+    def list_groups(self, segments: Ints, groups: GroupRows) -> None:
+        """Keep the groups of some segments."""
+        self._listed.append((segments, groups))
+
+    def listed(self) -> GroupRows:
+        """Return the groups that were kept of all segments."""
+        return GroupRows.joined(self._listed)
 
     def results(self, methods: tuple[str, ...]) -> Results:
         """Return what each test says of all segments, in the order asked."""
@@ -341,56 +363,7 @@ def judged(found: Results, plan: Plan) -> tuple[Judged, tuple[str, ...]]:
         else:
             values, noted = one.adjusted(plan.correction, plan.alpha)
         said = noted.beyond_reach(plan.correction, plan.alpha, draws=plan.n_resamples)
-        ends = of_ends(one.note.tolist()) if method == "cox" else None
+        ends = of_ends(one.at_ends, plan.options.floor)
         notes |= dict.fromkeys(filter(None, (said and said[1], rough_law(noted), ends)))
         out[method, hypothesis] = values, noted if said is None else noted.undecided(*said)
     return out, tuple(notes)
-
-
-def _notes(groups: Groups, found: Found) -> list[str | None]:
-    made = Notes.of_counts(groups.n, groups.n_zero)
-    made.add_each(found.note)
-    return made.lines()
-
-
-def rejected_lines(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list[str]:
-    """Return a line for each of the first few rows that are rejected, the smallest p-values first; of one row none."""
-    rejected = sorted((row for row in rows if row["reject"]), key=lambda row: row["pvalue_adjusted"])
-    if len(rows) < 2 or not rejected:
-        return []
-    several = [name for name in ("method", "hypothesis") if len({row[name] for row in rows}) > 1]
-    keys = [*key_columns(by, rows[0].keys()), *several]
-    shown = rejected[:SHOWN]
-    names = [key_name(row[key] for key in keys) for row in shown]
-    texts = [f"statistic {row['statistic']:.4g}, adjusted p {pvalue(row['pvalue_adjusted'])}" for row in shown]
-    return listing(names, texts, total=len(rejected), place=".table", width=_NAME_WIDTH)
-
-
-def table_of(table: Table, groups: Groups, judgements: Judged, alpha: float) -> Any:
-    """Return one row per segment, method and hypothesis, in the user's library."""
-    found = {name: one for name, (_, one) in judgements.items()}
-    several = len(found)
-    segment = np.repeat(np.arange(len(groups)), several)
-    names = list(found) * len(groups)
-
-    def woven(values: Sequence[Any]) -> Any:
-        return np.column_stack([np.asarray(one) for one in values]).ravel()
-
-    adjusted_values = woven([values for values, _ in judgements.values()])
-    columns: dict[str, Column] = {
-        "method": [name for name, _ in names],
-        "hypothesis": [hypothesis for _, hypothesis in names],
-        **{name: np.asarray(counts)[segment] for name, counts in count_columns(table, groups).items()},
-        "n_groups": woven([one.groups for one in found.values()]),
-        "statistic": woven([one.statistic for one in found.values()]),
-        "df": woven([one.df for one in found.values()]),
-        "pvalue": woven([one.pvalue for one in found.values()]),
-        "pvalue_se": woven([one.pvalue_se for one in found.values()]),
-        "law": list(woven([one.law for one in found.values()])),
-        "pvalue_adjusted": adjusted_values,
-        "note": list(woven([_notes(groups, one) for one in found.values()])),
-    }
-    frame = closed_frame(table, groups, columns, segment=segment).to_native()
-    sure = woven([one.decides for one in found.values()])
-    decided = [bool(value <= alpha) if known else None for value, known in zip(adjusted_values, sure, strict=True)]
-    return flagged(frame, "reject", decided, before="note")

@@ -326,6 +326,11 @@ def test_results_are_plain_data_that_fit_a_terminal() -> None:
     assert "<table>" in found._repr_html_()
     chart = found.plot(width=700).to_dict()
     assert "region=west" in json.dumps(chart)
+    for wrong in (0, 2.5, 3.0, True):
+        with pytest.raises(ArgumentError, match=f"most must be a whole number of 1 or more; got {wrong}"):
+            found.plot(most=wrong)
+    with pytest.raises(ArgumentError, match="width must be a number of pixels"):
+        found.plot(width=1)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +343,12 @@ def test_results_are_plain_data_that_fit_a_terminal() -> None:
         ({"score": {"a": "p", "b": "y"}}, ArgumentError, "Make a 0/1 column for one class"),
         ({"depth": 0}, ArgumentError, "depth must be a whole number of 1 or more; got 0"),
         ({"min_rows": 4}, ArgumentError, "min_rows must be a whole number of 5 or more; got 4"),
-        ({"numeric_bins": 1}, ArgumentError, "numeric_bins must be a whole number of 2 to 100; got 1"),
+        ({"numeric_bins": 1}, ArgumentError, "numeric_bins must be a whole number from 2 to 100; got 1"),
+        *(
+            ({name: wrong}, ArgumentError, f"{name} must be a whole number .*; got {wrong}")
+            for name in ("depth", "min_rows", "numeric_bins", "max_segments", "n_resamples")
+            for wrong in (100.0, True)
+        ),
         ({"correction": "hoolm"}, ArgumentError, "Did you mean 'holm'"),
         ({"tolerance": 3}, ArgumentError, "tolerance is a gap between 0 and 1"),
         ({"max_segments": 1}, SegmentError, "'g' has 2 distinct values, more than max_segments=1"),

@@ -92,17 +92,17 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
         (
             {"a": LEAN, "f": RIGHT},
             ["--fail-on", "lean"],
-            "△ Fails: 1 of 3 checks (1 not 0 but maybe within the limit). Most rows misstated: max-gap 0.03 at seg=a",
+            "△ Fails: 1 of 3 checks (1 leaning but maybe within the limit). Most rows misstated: max-gap 0.03 at seg=a",
         ),
         (
             {"a": OVER, "b": UNDER, "c": LEAN, "d": UNSURE, "e": FEW},
             ["--fail-on", "lean"],
-            "▲ Fails: 3 of 6 checks (2 beyond the limit, 1 not 0 but maybe within the limit). Most rows misstated: ",
+            "▲ Fails: 3 of 6 checks (2 beyond the limit, 1 leaning but maybe within the limit). Most rows misstated: ",
         ),
         (
             {"a": OVER, "b": UNDER, "c": LEAN, "d": UNSURE, "e": FEW},
             ["--fail-on", "undecided"],
-            "▲ Fails: 5 of 6 checks (2 beyond the limit, 1 not 0 but maybe within the limit, 1 undecided, 1 of too few",
+            "▲ Fails: 5 of 6 checks (2 beyond the limit, 1 leaning but maybe within the limit, 1 undecided, 1 of too",
         ),
         ({"a": OVER, "b": UNDER}, ["--strict"], "▲ Broken: 2 of 3 checks. Most rows misstated: "),
         (

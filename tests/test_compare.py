@@ -595,3 +595,5 @@ def test_the_chart_of_differences() -> None:
     assert "</script>" not in json.dumps(spec)
     with pytest.raises(ArgumentError, match="width must be a number of pixels"):
         found.plot(width=3)
+    with pytest.raises(ArgumentError, match=r"most must be a whole number of 1 or more; got 2\.5"):
+        found.plot(most=2.5)

@@ -50,6 +50,7 @@ def test_rows_at_0_and_1_are_named_wherever_a_line_is_fitted() -> None:
     assert said in calframe.fit(table, label="y", score="p", method="platt").notes
     result = diagnose(table, label="y", score="p")
     assert result.table["note"].to_list() == [said]
+    assert result.notes == tuple(result.to_dict()["notes"]) == (said,)
     assert f"note: {said}" in " ".join(line.strip() for line in repr(result).splitlines())
     for name in ("slope", "intercept", "citl"):
         assert calframe.metrics(table, label="y", score="p", metrics=[name])["note"].to_list() == [said]
@@ -60,6 +61,8 @@ def test_rows_at_0_and_1_are_named_wherever_a_line_is_fitted() -> None:
     assert "note:" not in repr(diagnose(inner, label="y", score="p"))
     both = pl.concat([table.with_columns(g=pl.lit("a")), inner.with_columns(g=pl.lit("b"))])
     assert "note: in 1 of 2 segments rows have a" in repr(diagnose(both, label="y", score="p", by="g"))
+    several = "in 1 of 2 segments rows have a probability of 0 or 1; their logarithms pull the fit most"
+    assert calframe.test(both, label="y", score="p", by="g", method=["cox", "gap"]).notes == (several,)
 
 
 def test_reversed_scores_have_no_map() -> None:

@@ -186,7 +186,7 @@ def test_poor_tables_give_nulls_and_notes(columns: dict[str, Any]) -> None:
         (
             {"reference": "rolling", "window": 0},
             ArgumentError,
-            "window must be a number of periods of 1 or more; got 0",
+            "window must be a whole number of 1 or more; got 0",
         ),
         ({"by": "t"}, ArgumentError, "by= names the time column 't'"),
         ({"by": "psi"}, ColumnClashError, "'psi' has the name of a result column"),

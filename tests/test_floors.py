@@ -37,7 +37,7 @@ FLOORS = [
     {"_measuring", "_curve_tables", "_maps", "_nulls", "_selective_tables", "_decide_tables", "_diagnose_tables"},
     {"_hypotheses"},
     {"_tested"},
-    {"_metrics", "_curve", "_register", "_expr", "_verdicts", "_periods", "_fit", "_apply"},
+    {"_tested_tables", "_metrics", "_curve", "_register", "_expr", "_verdicts", "_periods", "_fit", "_apply"},
     {"_comparing", "_auditing", "_drifting"},
     {"_inference", "_compare", "_audit", "_drift", "_selective", "_decide", "_diagnose", "_confidence"},
     {"_folds", "_prior", "_gate"},

@@ -7,13 +7,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 import calframe
-from calframe._measures import METRICS
+from calframe._measures import CLASS_METRICS, METRICS
+from calframe._registry import Metric
 from tests._drawn import COUNTING, DRAWN, ROUGH, few_tables, some_tables
 from tests._tables import Maker, approx, column, measure, rows
 
@@ -226,9 +229,27 @@ def test_weights_that_make_no_two_rows_are_named(make: Maker) -> None:
     table = {"y": [1, 0, 1, 0], "p": [0.2, 0.2, 0.7, 0.7], "w": [0.25] * 4}
     result = rows(measure(make, table, weight="w", metrics=CORRECTED, bins=2))
     assert [result[name] for name in CORRECTED] == [[None]] * 3
-    said = "fewer than two rows (weights count as rows: give them a mean of 1)"
-    assert result["note"] == ["; ".join(f"{name}: {said}" for name in CORRECTED)]
+    said = [f"{name}: fewer than two rows (weights count as rows)" for name in CORRECTED]
+    said.append(f"weights count rows in {', '.join(CORRECTED)}: give importance weights a mean of 1")
+    assert result["note"] == ["; ".join(said)]
     result = rows(measure(make, {**table, "w": [1.0] * 4}, weight="w", metrics=CORRECTED, bins=2))
     # resolution 0 - .25 + .25 / 3, uncertainty .25 * 4 / 3
     assert [result[name][0] for name in CORRECTED] == approx([0.065 - 0.25, 0.25 / 3 - 0.25, 1 / 3])
     assert result["note"] == [None]
+
+
+@pytest.mark.parametrize("metrics", [METRICS, CLASS_METRICS])
+def test_what_counts_rows_says_so_of_weights_with_a_mean_far_from_1(metrics: dict[str, Metric]) -> None:
+    # what a common factor of the weights moves is where a unit of weight is a row; skce only of whole weights
+    rng = np.random.default_rng(1)
+    scores = rng.dirichlet(np.ones(3), 60).round(2)
+    scores[:, 2] = 1.0 - scores[:, 0] - scores[:, 1]
+    data = pl.DataFrame({"y": [rng.choice(3, p=row) for row in np.abs(scores)], "w": rng.uniform(0.5, 1.5, 60)})
+    data = data.with_columns(pl.DataFrame(np.abs(scores), schema=["a", "b", "c"]), large=8.0 * pl.col("w"))
+    data = data if metrics is CLASS_METRICS else data.with_columns(pl.col("y") == 0)
+    asked = {"label": "y", "score": {0: "a", 1: "b", 2: "c"} if metrics is CLASS_METRICS else "a", "metrics": "all"}
+    one, other = (calframe.metrics(data, weight=name, **asked) for name in ("w", "large"))
+    moved = [name for name in one.columns if name in metrics and other[name][0] != approx(one[name][0], rel=1e-6)]
+    assert moved == [name for name in one.columns if name in metrics and metrics[name].counts_rows]
+    assert other["note"][0].endswith(f"weights count rows in {', '.join(moved)}: give importance weights a mean of 1")
+    assert "count rows in" not in (one["note"][0] or "")

@@ -75,9 +75,9 @@ _FAIL_ON = click.option(
     type=click.Choice(["gap", "lean", "undecided"]),
     default="gap",
     show_default=True,
-    help="What fails: an interval wholly beyond its limit (gap); a gap that is known not to be 0, too, though it may "
-    "lie within its limit: the interval reaches across that, and the adjusted p-value is at most --alpha (lean); or "
-    "everything that is not known to hold, segments of too few rows included (undecided).",
+    help="What fails: an interval wholly beyond its limit (gap); one that reaches across its limit, too, where the "
+    "adjusted p-value of a gap of 0 is at most --alpha, though the gap may lie within the limit (lean); or everything "
+    "that is not known to hold, segments of too few rows included (undecided).",
 )
 _ALPHA = given.alpha(
     "Accepted chance of any false alarm, for each rule over all segments together.",

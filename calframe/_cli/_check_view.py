@@ -26,7 +26,7 @@ _MOST = {
 }
 _REASONS = {
     "beyond the limit": CLEAR,
-    "not 0 but maybe within the limit": LEANS,
+    "leaning but maybe within the limit": LEANS,
     "undecided": {"unsure"},
     "of too few rows": {"few"},
 }

@@ -89,7 +89,7 @@ def test(*, files: tuple[str, ...], output: Path | None, form: str | None, **arg
     A small p-value says that they hardly could. A large one is no proof of right scores: how far off they may still be
     is what `calframe audit` says. FILE is Parquet, CSV, TSV, Arrow/Feather, NDJSON or JSON, told by its suffix; several
     files of one format and globs make one table, and `-` reads CSV from standard input. Only the columns named here are
-    read.
+    read. As JSON the result holds the groups of Hosmer and Lemeshow, too.
 
     Example: calframe test preds.parquet --label late --score p --by carrier --method spiegelhalter --method cox
     """

@@ -101,7 +101,7 @@ def _words(
         for text, where in one.remarks:
             for i in pairs.present[where]:
                 notes[j].parts[i].append(text)
-        if not pairs.table.roles.counts_rows:
+        if one.metric.counts_rows and not pairs.table.roles.counts_rows:
             notes[j].add_scale([one.metric.name], pairs.weight_sum, pairs.n)
     return {
         "better": [name for row in better for name in row],

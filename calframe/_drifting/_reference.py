@@ -11,7 +11,7 @@ import numpy as np
 
 from calframe._drifting._spans import days_named, start_of
 from calframe._errors import ArgumentError
-from calframe._options import is_whole
+from calframe._options import check_whole
 from calframe._periods import Periods
 from calframe._source import opened
 from calframe._typing import Bools
@@ -90,9 +90,7 @@ def check_reference(reference: Any, time: str | None, window: Any) -> int:
             raise ArgumentError(msg) from error
     if window is None:
         return _WINDOW
-    if not is_whole(window) or window < 1:
-        msg = f"window must be a number of periods of 1 or more; got {window!r}."
-        raise ArgumentError(msg)
+    check_whole("window", window, 1)
     if not (isinstance(reference, str) and reference == _ROLLING):
         msg = f"window={window} is the number of periods behind reference='rolling'; leave it out, or ask for that."
         raise ArgumentError(msg)

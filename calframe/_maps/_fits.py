@@ -10,6 +10,7 @@ import numpy as np
 from calframe._fitting._fitted import Outcome
 from calframe._fitting._linear import FLATTEST
 from calframe._kernels._building import as_one
+from calframe._kernels._logistic import rows_at_ends
 from calframe._maps._class_methods import ClassMethod
 from calframe._maps._fit_options import FitOptions
 from calframe._maps._forms import Curve, Form, Linear, OneVersusRest, Softmax
@@ -73,8 +74,7 @@ def fitted_scores(scores: Scores, method: Method, options: FitOptions, pooling: 
     whole, said = _whole_curve(read, method, options)
     notes += said
     if method.logarithms and options.on == "logit" and scores.logits is scores.tally:
-        share = scores.whole.score
-        notes += _at_ends(int(scores.whole.rows[np.minimum(share, 1.0 - share) < options.floor].sum()), options.floor)
+        notes += _at_ends(int(rows_at_ends(scores.whole, options.floor).sum()), options.floor)
     if pooling == "complete":
         return Fitted(form=whole, segments=Segments.none(), pooling=pooling, notes=notes)
     found = _curves(scores.named, read, method, options, pooling, whole)

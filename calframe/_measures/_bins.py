@@ -16,7 +16,7 @@ _KUMAR = "Kumar, Liang & Ma (2019), https://doi.org/10.48550/arXiv.1909.10155"
 _MURPHY = "Murphy (1973), https://doi.org/10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2"
 _STEPHENSON = "Stephenson, Coelho & Jolliffe (2008), https://doi.org/10.1175/2007WAF2006116.1"
 _BROECKER = "Bröcker (2012), https://doi.org/10.1007/s00382-011-1191-1"
-_ONE_ROW = "fewer than two rows (weights count as rows: give them a mean of 1)"
+_ONE_ROW = "fewer than two rows (weights count as rows)"
 _DIACONIS = "Diaconis & Zabell (1991), https://doi.org/10.1214/ss/1177011699"
 
 
@@ -173,6 +173,7 @@ BIN_METRICS = (
         value=_debiased_error,
         interval=_root_interval,
         interval_terms=("w2",),
+        counts_rows=True,
     ),
     Metric(
         name="reliability",
@@ -251,6 +252,7 @@ BIN_METRICS = (
         undefined=_ONE_ROW,
         interval=_reliability_interval,
         interval_terms=("w2",),
+        counts_rows=True,
     ),
     Metric(
         name="resolution_corrected",
@@ -268,6 +270,7 @@ BIN_METRICS = (
         undefined=_ONE_ROW,
         interval=_resolution_interval,
         interval_terms=("w2",),
+        counts_rows=True,
     ),
     Metric(
         name="uncertainty_corrected",
@@ -284,5 +287,6 @@ BIN_METRICS = (
         undefined=_ONE_ROW,
         interval=_uncertainty_interval,
         interval_terms=("w2",),
+        counts_rows=True,
     ),
 )

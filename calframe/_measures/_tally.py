@@ -293,6 +293,7 @@ TALLY_METRICS: tuple[Metric, ...] = (
         direction="lower",
         value=lambda sample: _selective.aurc(sample.shared(_confidence)),
         interval=lambda sample, level: aurc_interval(sample.shared(_confidence), level=level),
+        counts_rows=True,
     ),
     Metric(
         name="eaurc",
@@ -307,5 +308,6 @@ TALLY_METRICS: tuple[Metric, ...] = (
         direction="lower",
         value=lambda sample: _selective.excess_aurc(sample.shared(_confidence)),
         interval=lambda sample, level: excess_aurc_interval(sample.shared(_confidence), level=level),
+        counts_rows=True,
     ),
 )

@@ -225,6 +225,7 @@ CLASS_METRICS: tuple[Metric, ...] = (
         direction="lower",
         value=lambda sample: _selective.aurc(sample.shared(confidence_tally)),
         interval=lambda sample, level: aurc_interval(sample.shared(confidence_tally), level=level),
+        counts_rows=True,
     ),
     Metric(
         name="eaurc",
@@ -239,6 +240,7 @@ CLASS_METRICS: tuple[Metric, ...] = (
         direction="lower",
         value=lambda sample: _selective.excess_aurc(sample.shared(confidence_tally)),
         interval=lambda sample, level: excess_aurc_interval(sample.shared(confidence_tally), level=level),
+        counts_rows=True,
     ),
     Metric(
         name="irreducible_loss",

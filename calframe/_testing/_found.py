@@ -49,6 +49,10 @@ class Found:
         What is to be said.
     groups : ndarray
         Number of groups of rows that the statistic compares; NaN where it makes none.
+    rough : ndarray of bool
+        Whether counts are too small for the law of the statistic.
+    at_ends : ndarray
+        Rows with a probability of 0 or 1, which pull a fit most; 0 where there is no fit.
     floor : ndarray
         The least p-value that there can be, where labels are drawn; 0 elsewhere.
     draws : ndarray of shape (n_resamples, n_segments), optional
@@ -64,6 +68,8 @@ class Found:
     law: NDArray[Any]
     note: NDArray[Any]
     groups: Floats
+    rough: Bools
+    at_ends: Floats
     floor: Floats
     draws: Floats | None = field(default=None)
 
@@ -81,6 +87,8 @@ class Found:
             law=_text(known, law),
             note=np.full(len(pvalue), None, dtype=object),
             groups=np.broadcast_to(np.asarray(groups, dtype=np.float64), pvalue.shape).copy(),
+            rough=np.zeros(len(pvalue), dtype=np.bool_),
+            at_ends=np.zeros(len(pvalue)),
             floor=np.zeros(len(pvalue)),
         )
 
@@ -112,6 +120,11 @@ class Found:
         """Return the same where a law for many rows decides nothing with fewer than 25 of them."""
         return self.undecided((rows < FEW_ROWS) & ~np.isnan(self.pvalue), why)
 
+    def in_doubt(self, doubtful: Bools, *, below: float = DECIDES, above: float = 0.0) -> Bools:
+        """Return where a law that may be wrong would decide something; arguments as of `settled`."""
+        asked = doubtful & self.decides & (self.pvalue < below) & (self.pvalue >= above) & np.isnan(self.pvalue_se)
+        return asked & np.isfinite(self.statistic)  # what right scores make impossible needs no law
+
     def settled(
         self,
         doubtful: Bools,
@@ -141,8 +154,7 @@ class Found:
         below, above : float
             Which p-values are looked at.
         """
-        asked = doubtful & self.decides & (self.pvalue < below) & (self.pvalue >= above) & np.isnan(self.pvalue_se)
-        asked &= np.isfinite(self.statistic)  # what right scores make impossible needs no law
+        asked = self.in_doubt(doubtful, below=below, above=above)
         if not asked.any():
             return self
         pvalue, error = redraw(asked)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -170,11 +170,11 @@ def rough_law(found: Found) -> str | None:
 
     Examples
     --------
-    >>> found = Found.of_law(np.array([3.0]), np.array([0.2]), "chi2").noted(np.array([True]), SMALL_COUNTS)
-    >>> rough_law(found)
+    >>> one, two = np.array([3.0]), np.array([2])
+    >>> rough_law(of_groups(one, two, np.array([True]), df="external", asked=2))
     'hosmer_lemeshow: small expected counts in 1 of 1 tests, whose chi-square law is rough'
     """
-    small = np.array([SMALL_COUNTS in str(note) for note in found.note], dtype=np.bool_) & (found.law == "chi2")
+    small = found.rough & (found.law == "chi2")
     if not small.any():
         return None
     many = int((~np.isnan(found.pvalue)).sum())
@@ -202,7 +202,8 @@ def of_groups(seen: Floats, counts: Ints, small: Bools, *, df: Df, asked: int | 
     freedom = ((counts if df == "external" else counts - 2) * several).astype(np.float64)
     pvalue = np.where(freedom >= 1, special.gammaincc(np.maximum(freedom, 1.0) / 2.0, seen / 2.0), np.nan)
     found = Found.of_law(seen, pvalue, "chi2", df=freedom, groups=counts).noted(freedom < 1, ONE_GROUP)
-    found = found.noted(small & (freedom >= 1), SMALL_COUNTS)
+    rough = np.asarray(small & (freedom >= 1))
+    found = replace(found, rough=rough).noted(rough, SMALL_COUNTS)
     for fewer in np.unique(counts[counts < (asked or 0)]):
         found = found.noted(counts == fewer, f"{fewer} group{'s' if fewer > 1 else ''} instead of {asked}")
     return found
@@ -231,12 +232,7 @@ def are_small(tiny: Bools, low: Floats, cells: Ints) -> Bools:
 
 
 def quantile_groups(tally: Tally, count: int) -> Ints:
-    """Return the group of each cell between the unique type-7 quantiles of the rows of its segment, right-closed.
-
-    References
-    ----------
-    Hyndman, R. J. and Fan, Y. (1996). Sample quantiles in statistical packages. American Statistician 50, 361-365.
-    https://doi.org/10.1080/00031305.1996.10473566
+    """Return the group of each cell between the unique quantiles of the rows of its segment, right-closed.
 
     Examples
     --------
@@ -247,11 +243,52 @@ def quantile_groups(tally: Tally, count: int) -> Ints:
     >>> quantile_groups(table, 2)
     array([0, 0, 1])
     """
+    group = np.full(len(tally.score), -1, dtype=np.int64)
+    last = np.full(len(tally), -np.inf)
+    for edge in quantiles(tally, count):
+        new = edge > last
+        group += spread(new, tally.starts, len(group)) & (tally.score > spread(edge, tally.starts, len(group)))
+        last = np.where(new, edge, last)
+    return np.maximum(group, 0)
+
+
+def edges_around(tally: Tally, count: int, cells: Ints) -> tuple[Floats, Floats]:
+    """Return the unique quantiles between which some cells lie, as `quantile_groups` does.
+
+    Examples
+    --------
+    >>> rows = np.array([1.0, 2.0, 1.0])
+    >>> table = Tally.of_counts(np.array([0]), np.array([0.1, 0.2, 0.9]), rows, 0.0 * rows)
+    >>> edges_around(table, 2, np.array([0, 2]))
+    (array([0.1, 0.2]), array([0.2, 0.9]))
+    """
+    segment, score = tally.segment[cells], tally.score[cells]
+    first = tally.score[tally.starts][segment]
+    lower, upper = first.copy(), np.full(len(cells), np.nan)
+    for edge in quantiles(tally, count):
+        here = edge[segment]
+        upper = np.where(np.isnan(upper) & (score <= here) & (here > first), here, upper)
+        lower = np.where(score > here, here, lower)
+    return lower, np.where(np.isnan(upper), first, upper)  # all scores are one
+
+
+def quantiles(tally: Tally, count: int) -> Iterator[Floats]:
+    """Give the type-7 quantiles of the rows of each segment that make groups of about as many rows, ascending.
+
+    References
+    ----------
+    Hyndman, R. J. and Fan, Y. (1996). Sample quantiles in statistical packages. American Statistician 50, 361-365.
+    https://doi.org/10.1080/00031305.1996.10473566
+
+    Examples
+    --------
+    >>> table = Tally.of_counts(np.array([0]), np.array([0.1, 0.2, 0.9]), np.array([1.0, 2.0, 1.0]), np.zeros(3))
+    >>> np.concatenate(list(quantiles(table, 2)))
+    array([0.1, 0.2, 0.9])
+    """
     total = tally.total(tally.weight)
     end = np.cumsum(tally.weight)  # rows are whole numbers, so that their sums are exact
     before = np.concatenate([[0.0], end])[tally.starts]
-    group = np.full(len(tally.score), -1, dtype=np.int64)
-    last = np.full(len(tally), -np.inf)
     for share in np.linspace(0.0, 1.0, count + 1):
         place = share * (total - 1.0)
         low, part = np.floor(place), place - np.floor(place)
@@ -259,8 +296,4 @@ def quantile_groups(tally: Tally, count: int) -> Ints:
             tally.score[np.searchsorted(end, before + np.minimum(row, total - 1.0), side="right")]
             for row in (low, low + 1.0)
         ]
-        edge = np.where(part < 0.5, ends[0] + (ends[1] - ends[0]) * part, ends[1] - (ends[1] - ends[0]) * (1.0 - part))
-        new = edge > last
-        group += spread(new, tally.starts, len(group)) & (tally.score > spread(edge, tally.starts, len(group)))
-        last = np.where(new, edge, last)
-    return np.maximum(group, 0)
+        yield np.where(part < 0.5, ends[0] + (ends[1] - ends[0]) * part, ends[1] - (ends[1] - ends[0]) * (1.0 - part))

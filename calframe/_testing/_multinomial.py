@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -87,24 +87,27 @@ def in_order(vectors: Vectors) -> Vectors:
     )
 
 
-def _groups(vectors: Vectors, count: int, bin_of: Callable[[Floats], Ints] | None) -> Ints:
-    """Return the group of each row, counted from 0 within its segment; groups without rows have no number."""
+def places(
+    vectors: Vectors, count: int, bin_of: Callable[[Floats], Ints] | None
+) -> Iterator[tuple[slice, Ints, Floats]]:
+    """Give for each segment its rows, between which edges each of them lies, counted from 0, and those of quantiles."""
     score = np.round(1.0 - vectors.scores[:, 0], _DIGITS)
-    out = np.zeros(len(score), dtype=np.int64)
     for first, size in zip(vectors.starts, vectors.sizes, strict=True):
         here = slice(first, first + size)
         rows = score[here]
         if np.any(vectors.weight[here] != 1.0):  # counts of rows
             rows = np.repeat(rows, vectors.weight[here].astype(np.int64))
-        place = _between_quantiles(score[here], rows, count) if bin_of is None else bin_of(score[here])
+        edges = np.unique(np.quantile(rows, np.linspace(0.0, 1.0, count + 1)))
+        place = np.maximum(np.searchsorted(edges, score[here], side="left") - 1, 0)
+        yield here, place if bin_of is None else bin_of(score[here]), edges
+
+
+def _groups(vectors: Vectors, count: int, bin_of: Callable[[Floats], Ints] | None) -> Ints:
+    """Return the group of each row, counted from 0 within its segment; groups without rows have no number."""
+    out = np.zeros(len(vectors.label), dtype=np.int64)
+    for here, place, _ in places(vectors, count, bin_of):
         out[here] = np.unique(place, return_inverse=True)[1]
     return out
-
-
-def _between_quantiles(score: Floats, rows: Floats, count: int) -> Ints:
-    """Return between which unique quantiles of some rows scores lie, counted from 0."""
-    edges = np.unique(np.quantile(rows, np.linspace(0.0, 1.0, count + 1)))
-    return np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
 
 
 def _first_of(vectors: Vectors, group: Ints) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +13,7 @@ from calframe._kernels._tally import Tally
 from calframe._notes import at_ends
 from calframe._testing._clusters import Clustered, clustered_pvalues
 from calframe._testing._draws import Drawing, resampled
-from calframe._testing._found import DECIDES, FAR, Found
+from calframe._testing._found import FAR, Found
 from calframe._typing import Bools, Floats
 
 _FEW_EVENTS = 40.0  # expected rows of the rarer class, below which the chi-square law is put to the test
@@ -47,11 +48,7 @@ def cox(tally: Tally, drawing: Drawing, *, floor: float) -> dict[str, Found]:
         one = one.noted(lone & np.isnan(seen), ONE_CLASS).noted(~lone & np.isnan(seen), SEPARABLE)
         found[name] = _with_ends(one.of_many(rows), tally, floor)
     far = drawing.beyond_doubt
-    doubtful = [
-        one.decides & ((rare & (one.pvalue < DECIDES)) | (few & (one.pvalue < FAR) & (one.pvalue >= far)))
-        for one in found.values()
-    ]
-    asked = np.any(doubtful, axis=0)
+    asked = np.any([one.in_doubt(rare) | one.in_doubt(few, below=FAR, above=far) for one in found.values()], axis=0)
     if not asked.any():
         return found
     drawn = np.full((2, *ratios.shape), np.nan)
@@ -87,7 +84,7 @@ def _with_ends(found: Found, tally: Tally, floor: float) -> Found:
     rows = rows_at_ends(tally, floor) * ~np.isnan(found.statistic)
     for count in np.unique(rows[rows > 0]):
         found = found.noted(rows == count, at_ends(int(count), floor))
-    return found
+    return replace(found, at_ends=rows.astype(np.float64))
 
 
 def likelihood_ratios(tally: Tally, floor: float) -> Floats:
