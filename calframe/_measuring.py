@@ -12,7 +12,9 @@ import numpy as np
 from calframe._binning import BinChoice
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column
-from calframe._effects import effects_of, inflated, vector_effects
+from calframe._effects._metrics import effects_of
+from calframe._effects._rows import vector_effects
+from calframe._effects._samples import inflated
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._logistic import rows_at_ends
 from calframe._kernels._tally import Tally

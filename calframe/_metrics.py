@@ -272,7 +272,7 @@ def metrics(
 
     The ece of right scores is not 0 but `ece_expected`, which shrinks with the number of rows: read them together.
     In a bin the positives of right scores follow a Binomial matched to their mean and variance, exact where its
-    scores are equal; its mean absolute deviation has De Moivre's closed form.
+    scores are equal; its mean absolute deviation has De Moivre's closed form. It is that of independent rows.
 
     On a remote engine, metrics of order and rank or smooth and fitted ones, ece_sweep, those from calibration_loss to
     unc_log, and bins of equal weight are read from sums by distinct score; beyond 5,000,000 of these, scores are
