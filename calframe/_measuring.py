@@ -239,9 +239,8 @@ def _missing_ends(
         )
     for metric in (metric for metric in metrics if metric.name not in apart):
         missing = np.isnan(found.values[f"{metric.name}_low"]) & ~undefined[metric.name]
-        single = np.isinf(effects[metric.name]) if effects is not None else np.zeros_like(missing)
-        yield f"no interval for {metric.name}: it needs two clusters or more", missing & single
-        yield f"no interval for {metric.name}: it needs {metric.interval_needs}", missing & ~single
+        needs = metric.interval_needs if effects is None else "more clusters"
+        yield f"no interval for {metric.name}: it needs {needs}", missing
 
 
 def result_columns(found: Measured, request: Request) -> Mapping[str, Column]:

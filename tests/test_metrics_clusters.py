@@ -297,8 +297,16 @@ def test_notes_say_which_intervals_clusters_leave_out() -> None:
 def test_one_cluster_has_no_interval() -> None:
     found = measured(drawn().with_columns(c=pl.lit(1)), metrics=["rate", "auc"])
     assert found["rate_low"] == found["auc_high"] == [None]
-    need = "it needs two clusters or more"
+    need = "it needs more clusters"
     assert found["note"] == [f"no interval for rate: {need}; no interval for auc: {need}"]
+
+
+def test_segments_without_rows_have_nothing() -> None:
+    data = drawn(40).with_columns(y=pl.when(pl.col("g") == "a").then("y"))
+    found = measured(data, by="g")
+    assert found["note"][1:] == ["no usable rows"] * 2
+    assert {found[f"{name}_low"][1] for name in ALL} == {None}
+    assert measured(data.with_columns(y=pl.lit(None, pl.Int64)))["note"] == ["no usable rows"]
 
 
 def test_clusters_without_a_level_are_an_error() -> None:

@@ -35,6 +35,9 @@ def score_effects(
     raw = "_cf_z" if table.has_logits else "_cf_p"
     used = used_rows(table, rows, [*table.group_columns, "_cf_cluster", *dict.fromkeys(("_cf_p", raw)), "_cf_y"])
     present, segment = np.unique(segment_codes(used, table, groups), return_inverse=True)
+    found = {name: np.full(len(groups), np.inf) for name in names}
+    if not len(present):
+        return found
     of = Rows.of_table(table, used, segment, len(present))
     made: dict[str, Floats] = {}
     if "auc" in names:
@@ -42,7 +45,6 @@ def score_effects(
     lines = [name for name in names if name != "auc"]
     if lines:
         made |= of.lines(used["_cf_p"].to_numpy(), lines, options.floor, tail)
-    found = {name: np.full(len(groups), np.inf) for name in made}
     for name, effect in made.items():
         found[name][present] = effect
     return found

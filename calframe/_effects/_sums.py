@@ -9,14 +9,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from calframe._cells import Groups
-from calframe._effects._apart import Apart, read_apart
+from calframe._effects._apart import read_apart
 from calframe._kernels._clusters import Pairs, few_clusters
 from calframe._kernels._delta import slopes, squared_parts
-from calframe._measures import METRICS
 from calframe._registry import Cells, Metric, Options, Term
 from calframe._table import Table
 from calframe._terms import products
-from calframe._typing import Bools, Floats, Ints
+from calframe._typing import Bools, Floats
 
 _OF_SCORES = frozenset({"mean_score", "sharpness"})  # alone: their intervals do not ask which outcomes were seen
 _ROUNDING = 1e-12  # of a sum of weights, relatively
@@ -82,22 +81,3 @@ def widened(effect: Floats, pairs: Pairs, few: Floats, lone: Bools | None) -> Fl
     if lone is not None:
         effect = np.where(lone, np.maximum(effect, pairs.alike()), effect)
     return effect * few
-
-
-def bin_effects(apart: Apart, unit: Ints, units: int, *, level: float) -> tuple[Floats, Floats]:
-    """Return the effects on the rate of each bin, and on its gap.
-
-    Parameters
-    ----------
-    apart : Apart
-        With the sums ``wp`` and ``wy``, and the products of these and ``w``.
-    unit : ndarray of int64
-        The bin of each cell, counted over all segments.
-    units : int
-        The number of bins.
-    level : float
-        Confidence level of intervals.
-    """
-    pairs = apart.pairs(unit, units)
-    found = widths([METRICS["rate"], METRICS["gap"]], pairs, apart.sums, Options(), (1.0 - level) / 2.0)
-    return found["rate"], found["gap"]
