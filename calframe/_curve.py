@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     import altair as alt
 
 _COLUMNS = ("bin", "lower", "upper", "mean_score", "rate", "rate_low", "rate_high", "band_low", "band_high")
+_INDEPENDENT = "its intervals and band are for independent rows, those of method='binned' need not be"
 _UNUSED = {
     "isotonic": {
         **dict.fromkeys(("bins", "strategy", "closed"), "its steps follow from the scores, without bins"),
         "interval": "its intervals come from resampled rows",
+        "cluster": _INDEPENDENT,
     },
-    "loess": {"interval": "its intervals are normal"},
+    "kernel": {"cluster": _INDEPENDENT},
+    "loess": {"interval": "its intervals are normal", "cluster": _INDEPENDENT},
 }
 _USUAL_BINS = {"binned": 15, "isotonic": 15, "kernel": 100, "loess": 100}
 
@@ -65,7 +68,7 @@ class Curve:
     interval : {"wilson", "clopper_pearson", "jeffreys"}
         The interval of the rate.
     roles : dict
-        How the columns were read: positive value, link, invalid rows, weights.
+        How the columns were read: positive value, link, invalid rows, weights, clusters.
     notion : {"confidence", "classwise"} or None
         Of which scores the curve is.
     method : {"binned", "isotonic", "kernel", "loess"}
@@ -172,6 +175,7 @@ def curve(
     score: Score,
     by: Names | None = None,
     weight: str | None = None,
+    cluster: str | None = None,
     method: CurveMethod = "binned",
     notion: Notion | None = None,
     classes: Sequence[Any] | None = None,
@@ -199,6 +203,9 @@ def curve(
         See `metrics`.
     label, score, by, weight, classes, positive, link, invalid, weight_kind, engine
         See `metrics`.
+    cluster : str, optional
+        Column that says which rows are not independent, such as those of one person; a row without a value is a cluster
+        of its own. For binned curves only, whose rates stay as they are and whose intervals and band allow for it.
     method : {"binned", "isotonic", "kernel", "loess"}, default "binned"
         How the curve is made. ``"binned"``: means within score bins. ``"isotonic"``: the non-decreasing steps that fit
         best, without any setting (CORP). ``"kernel"``: smoothed as widely as smece smooths. ``"loess"``: the local
@@ -246,6 +253,10 @@ def curve(
     mean. Loess: both are normal, by the weights that the curve gives to the labels; as the quadratics may leave
     [0, 1], rate and interval are cut off there. ici measures the curve as it is, as in R.
 
+    With `cluster`, the effective rows of a bin are divided by a design effect, as those of `metrics` are: of the rate
+    for the interval, of the gap for the band. A cluster counts in each bin that it has rows in; one of a single cluster
+    has neither interval nor band.
+
     References
     ----------
     Bröcker, J. and Smith, L. A. (2007). Increasing the reliability of reliability diagrams. Weather and Forecasting
@@ -283,7 +294,7 @@ def curve(
     check_level(confidence_level, required=True)
     check_interval(interval, confidence_level)
     check_resamples(n_resamples)
-    _check_unused(method, bins=bins, strategy=strategy, closed=closed, interval=interval)
+    _check_unused(method, bins=bins, strategy=strategy, closed=closed, interval=interval, cluster=cluster)
     choice = BinChoice.from_arguments(_USUAL_BINS[method] if bins is None else bins, strategy=strategy, closed=closed)
     drawn = Drawn(
         method=method,
@@ -303,6 +314,7 @@ def curve(
         invalid=invalid,
         weight_kind=weight_kind,
         classes=classes,
+        cluster=cluster,
     )
     table = _opened(data, roles, notion, choice)
     groups, found = curve_table(table, drawn, engine=engine)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -12,6 +13,7 @@ import numpy as np
 from calframe._binning import BinChoice, Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame
+from calframe._effects._bins import effects_in_cells, effects_in_rows
 from calframe._kernels._binned import effective_rows, run_starts
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._intervals import normal_quantile, rate_interval
@@ -64,19 +66,23 @@ def curve_table(table: Table, drawn: Drawn, *, engine: Any) -> tuple[Groups, Any
     """Return the segments of a table and the points of their curves, in the user's library."""
     fixed = drawn.choice.fixed
     if drawn.method == "binned" and fixed is not None:
-        groups = read_groups(table, table.collect(cells_plan(table, _TERMS, bins=fixed), engine=engine), _TERMS)
-        segment, points = _of_cells(groups, fixed, drawn)
+        rows = None if table.cluster is None else read_rows(table, engine=engine)  # once, for two aggregates
+        plan = cells_plan(table, _TERMS, bins=fixed, rows=rows)
+        groups = read_groups(table, table.collect(plan, engine=engine), _TERMS)
+        segment, points = _of_cells(table, rows, groups, fixed, drawn)
     else:
         rows = read_rows(table, engine=engine)
         groups = read_groups(table, table.collect(cells_plan(table, (), bins=None, rows=rows)), ())
-        segment, points = _of_tallies(table, rows, groups, drawn)
+        segment, points = (_of_equal_mass if drawn.method == "binned" else _of_tallies)(table, rows, groups, drawn)
     if not table.weighted:
         del points["weight_sum"]
     columns: dict[str, Column] = {name: points[name] for name in points}
     return groups, closed_frame(table, groups, columns, segment=segment).to_native()
 
 
-def bin_columns(sums: dict[str, Floats], *, level: float, interval: RateInterval) -> dict[str, Column]:
+def bin_columns(
+    sums: dict[str, Floats], *, level: float, interval: RateInterval, effects: Mapping[str, Floats] | None = None
+) -> dict[str, Column]:
     """Return what a curve says of each bin, from its sums.
 
     Parameters
@@ -87,11 +93,30 @@ def bin_columns(sums: dict[str, Floats], *, level: float, interval: RateInterval
         Confidence level of interval and band.
     interval : {"wilson", "clopper_pearson", "jeffreys"}
         Interval of the rate.
+    effects : mapping of str to ndarray, optional
+        By what clusters of rows divide the effective rows of each bin: ``rate`` those of the interval, ``gap`` those of
+        the band. One cluster (infinity) leaves neither.
     """
+    if effects is not None:
+        return _clustered_columns(sums, effects, level=level, interval=interval)
     weight, score, rate = sums["w"], sums["wp"] / sums["w"], sums["wy"] / sums["w"]
     low, high = rate_interval(rate, effective_rows(weight, sums["w2"]), level=level, method=interval)
     band = central_part(weight, sums["wp"], sums["variance"], sums["w2_variance"], level=level)
     return _curve_columns(score, rate, (low, high), band)
+
+
+def _clustered_columns(
+    sums: dict[str, Floats], effects: Mapping[str, Floats], *, level: float, interval: RateInterval
+) -> dict[str, Column]:
+    """Return the same where clusters take effective rows away; the band is that of one row at least."""
+    known = np.isfinite(effects["rate"]) & np.isfinite(effects["gap"])
+    most = effective_rows(sums["w"], sums["w2"])
+    rate = np.where(known, effects["rate"], 1.0)
+    band = np.where(known, np.minimum(effects["gap"], np.maximum(most, 1.0)), 1.0)
+    wide = sums | {"w2": sums["w2"] * rate, "w2_variance": sums["w2_variance"] * band}
+    columns = bin_columns(wide, level=level, interval=interval)
+    ends = ("rate_low", "rate_high", "band_low", "band_high")
+    return columns | {name: np.where(known, np.asarray(columns[name]), np.nan) for name in ends}
 
 
 def _curve_columns(
@@ -108,13 +133,18 @@ def _curve_columns(
     }
 
 
-def _of_cells(groups: Groups, bins: Bins, drawn: Drawn) -> tuple[Ints, Points]:
+def _of_cells(
+    table: Table, rows: nw.LazyFrame[Any] | None, groups: Groups, bins: Bins, drawn: Drawn
+) -> tuple[Ints, Points]:
     """Return the segment and the columns of each non-empty bin between known edges."""
     filled = np.flatnonzero(groups.cells.sums["n"] > 0)
     sums = {name: values[filled] for name, values in groups.cells.sums.items()}
     index = groups.bin[filled]
     points = _placed(index, bins.lower()[index], bins.upper()[index], sums)
-    points |= bin_columns(sums, level=drawn.level, interval=drawn.interval)
+    effects = None
+    if rows is not None and len(filled):
+        effects = effects_in_cells(table, rows, groups, filled, bins, level=drawn.level)
+    points |= bin_columns(sums, level=drawn.level, interval=drawn.interval, effects=effects)
     return np.searchsorted(groups.cells.starts, filled, side="right") - 1, points
 
 
@@ -130,20 +160,52 @@ def _of_tallies(table: Table, rows: nw.LazyFrame[Any], groups: Groups, drawn: Dr
         for segments, tally in read_tallies(table, some, groups):
             owner, points = _METHODS[drawn.method](tally, replace(drawn, narrow=narrow))
             parts.append((segments[owner], points))
+    return _joined(parts) if parts else _no_points()
+
+
+def _joined(parts: Sequence[tuple[Ints, dict[str, Any]]]) -> tuple[Ints, dict[str, Any]]:
+    """Return the columns of all parts in the order of the segments."""
+    owner = np.concatenate([owner for owner, _ in parts])
+    order = np.argsort(owner, kind="stable")
+    return owner[order], {name: np.concatenate([of[name] for _, of in parts])[order] for name in parts[0][1]}
+
+
+def _no_points() -> tuple[Ints, Points]:
+    nothing, whole = np.zeros(0), np.zeros(0, dtype=np.int64)
+    names = ("lower", "upper", "weight_sum", *_curve_columns(nothing, nothing, (nothing,) * 2, (nothing,) * 2))
+    return whole, {"bin": whole, "n": whole} | dict.fromkeys(names, nothing)
+
+
+def _of_equal_mass(table: Table, rows: nw.LazyFrame[Any], groups: Groups, drawn: Drawn) -> tuple[Ints, Points]:
+    """Return the segment and the columns of each bin of about equal weight."""
+    parts: list[tuple[Ints, dict[str, Any]]] = []
+    for segments, tally in read_tallies(table, rows, groups):
+        bins = equal_mass(tally, drawn.choice.quantiles)
+        parts.append((segments[bins.segment], _placed(bins.bin, bins.lower, bins.upper, bins.sums) | bins.sums))
     if not parts:
-        nothing = np.zeros(0)
-        names = ("lower", "upper", "weight_sum", *_curve_columns(nothing, nothing, (nothing,) * 2, (nothing,) * 2))
-        whole = np.zeros(0, dtype=np.int64)
-        return whole, {"bin": whole, "n": whole} | dict.fromkeys(names, nothing)
-    order = np.argsort(np.concatenate([owner for owner, _ in parts]), kind="stable")
-    joined = {name: np.concatenate([points[name] for _, points in parts])[order] for name in parts[0][1]}
-    return np.concatenate([owner for owner, _ in parts])[order], joined
+        return _no_points()
+    owner, sums = _joined(parts)
+    points, effects = {name: sums.pop(name) for name in ("bin", "lower", "upper", "weight_sum")}, None
+    points["n"] = np.rint(sums["n"]).astype(np.int64)
+    if table.cluster is not None:
+        find = partial(_bin_of_rows, owner, points["lower"])
+        effects = effects_in_rows(table, rows, groups, find, len(owner), level=drawn.level)
+    return owner, points | bin_columns(sums, level=drawn.level, interval=drawn.interval, effects=effects)
 
 
-def _equal_mass_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
-    bins = equal_mass(tally, drawn.choice.quantiles)
-    points = _placed(bins.bin, bins.lower, bins.upper, bins.sums)
-    return bins.segment, points | bin_columns(bins.sums, level=drawn.level, interval=drawn.interval)
+def _bin_of_rows(segment: Ints, lower: Floats, own: Ints, score: Floats) -> Ints:
+    """Return the bin of each row: the last one of its segment that begins at its score or below.
+
+    Examples
+    --------
+    >>> _bin_of_rows(np.array([0, 0, 1]), np.array([0.1, 0.5, 0.2]), np.array([1, 0, 0]), np.array([0.7, 0.5, 0.4]))
+    array([2, 1, 0])
+    """
+    is_row = np.repeat([False, True], [len(lower), len(score)])
+    order = np.lexsort((is_row, np.append(lower, score), np.append(segment, own)))
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = np.cumsum(~is_row[order]) - 1
+    return found[len(lower) :]
 
 
 def _isotonic_points(tally: Tally, drawn: Drawn) -> tuple[Ints, Points]:
@@ -213,7 +275,6 @@ def _points_in_bins(tally: Tally, drawn: Drawn) -> tuple[Ints, Points, Floats]:
 
 
 _METHODS = {
-    "binned": _equal_mass_points,
     "isotonic": _isotonic_points,
     "kernel": _smooth_points,
     "loess": _loess_points,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,9 @@ import numpy as np
 from calframe._binning import BinChoice
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column
+from calframe._effects._metrics import effects_of
+from calframe._effects._rows import vector_effects
+from calframe._effects._samples import inflated
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._logistic import rows_at_ends
 from calframe._kernels._tally import Tally
@@ -19,7 +22,7 @@ from calframe._notes import Notes, at_ends
 from calframe._reading import Matrix, by_width, read_matrix, read_tallies
 from calframe._registry import Cells, Metric, Options, Reads, Sample, Scored, Tallied, Term
 from calframe._table import Table
-from calframe._typing import Floats, Ints
+from calframe._typing import Bools, Floats, Ints
 
 _ROUNDING = 1e-12  # ends of intervals are off by less
 
@@ -34,6 +37,8 @@ class Request:
         The metrics, in order.
     level : float or None
         The confidence level of intervals.
+    clustered : bool
+        Whether these allow for clusters of rows.
     options : Options
         What the user has set.
     choice : BinChoice
@@ -44,6 +49,7 @@ class Request:
     level: float | None
     options: Options
     choice: BinChoice
+    clustered: bool = False
 
     def reading(self, *kinds: Reads) -> list[Metric]:
         """Return the metrics that read one of these."""
@@ -57,7 +63,7 @@ class Request:
     @property
     def needs_rows(self) -> bool:
         """Whether sums over bins that are known beforehand are not enough."""
-        return self.equal_mass or bool(self.reading("tally", "ranks", "vectors"))
+        return self.equal_mass or self.clustered or bool(self.reading("tally", "ranks", "vectors"))
 
     def summed(self) -> list[Metric]:
         """Return the metrics that one aggregate by segment and bin serves."""
@@ -94,11 +100,15 @@ class Measured:
         What is to be said of some segments.
     impossible : int
         Rows that were seen to give what happened the probability 0.
+    effects : dict of str to ndarray, or None
+        By metric, what clusters divide the effective rows of its interval by; those without an entry have no interval.
+        None where rows are independent.
     """
 
     values: dict[str, Floats]
     remarks: list[tuple[Ints, Callable[[int], str]]] = field(default_factory=list)
     impossible: int = 0
+    effects: dict[str, Floats] | None = None
 
     def put(self, request: Request, metrics: Sequence[Metric], segments: Ints | slice, sample: Sample) -> None:
         """Write what some metrics say of a sample of some segments."""
@@ -106,9 +116,23 @@ class Measured:
             self.values[metric.name][segments] = metric.value(sample)
             if request.level is not None and metric.interval is not None:
                 value = self.values[metric.name][segments]
-                low, high = _tidy(value, *metric.interval(sample, request.level), metric)
+                low, high = _tidy(value, *self._ends(metric, segments, sample, request.level), metric)
                 self.values[f"{metric.name}_low"][segments] = low
                 self.values[f"{metric.name}_high"][segments] = high
+
+    def _ends(self, metric: Metric, segments: Ints | slice, sample: Sample, level: float) -> tuple[Floats, Floats]:
+        """Return the interval of a metric; NaN where clusters leave none."""
+        assert metric.interval is not None  # noqa: S101  for the type checker: the caller has looked
+        if self.effects is None:
+            return metric.interval(sample, level)
+        effect = self.effects.get(metric.name)
+        if effect is None:
+            unknown = np.full_like(self.values[metric.name][segments], np.nan)
+            return unknown, unknown
+        known, own = np.isfinite(effect[segments]), [name for name in metric.interval_terms if name in metric.own_terms]
+        wide = inflated(sample, np.where(known, effect[segments], 1.0), own=own)
+        low, high = metric.interval(wide, level)
+        return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
 def _tidy(value: Floats, low: Floats, high: Floats, metric: Metric) -> tuple[Floats, Floats]:
@@ -135,16 +159,33 @@ def measured_cells(table: Table, cells: nw.DataFrame[Any], request: Request) -> 
     """Return the segments of a table, and what its sums say of them."""
     groups = read_groups(table, cells, request.terms())
     found = Measured(values={name: np.full(len(groups), np.nan) for name in request.columns()})
+    _put_sums(found, request, groups)
+    return groups, found
+
+
+def _put_sums(found: Measured, request: Request, groups: Groups) -> None:
     sample = Cells(starts=groups.cells.starts, sums=groups.cells.sums, options=request.options)
     found.put(request, request.summed(), slice(None), sample)
     if "impossible" in sample.sums:
         found.impossible = int(sample.sums["impossible"].sum())
-    return groups, found
 
 
 def measured_rows(table: Table, rows: nw.LazyFrame[Any], request: Request) -> tuple[Groups, Measured]:
     """Return the segments of a table, and all that its rows say of them."""
-    groups, found = measured_cells(table, table.collect(cells_of(table, request, rows)), request)
+    groups = read_groups(table, table.collect(cells_of(table, request, rows)), request.terms())
+    found = Measured(values={name: np.full(len(groups), np.nan) for name in request.columns()})
+    if request.clustered and request.level is not None:
+        found.effects = effects_of(table, rows, groups, request.asked, request.options, level=request.level)
+    _put_sums(found, request, groups)
+    _put_tallies(found, request, table, rows, groups)
+    if request.reading("vectors"):
+        for narrow, some in by_width(table, rows):
+            matrix = read_matrix(table, some, groups)
+            _put_vectors(found, request, matrix, narrow=narrow, counts_rows=table.roles.counts_rows)
+    return groups, found
+
+
+def _put_tallies(found: Measured, request: Request, table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> None:
     ranks = request.reading("ranks")
     by_tally = request.reading("tally") + ([] if table.has_logits else ranks)
     if by_tally or request.equal_mass:
@@ -156,10 +197,6 @@ def measured_rows(table: Table, rows: nw.LazyFrame[Any], request: Request) -> tu
     if table.has_logits and ranks:
         for segments, tally in read_tallies(table, rows, groups, by_logit=True):
             found.put(request, ranks, segments, Tallied(tally=tally, is_logit=True, options=request.options))
-    if request.reading("vectors"):
-        for narrow, some in by_width(table, rows):
-            _put_vectors(found, request, read_matrix(table, some, groups), narrow=narrow)
-    return groups, found
 
 
 def notes(groups: Groups, found: Measured, request: Request, *, counts_rows: bool) -> list[str | None]:
@@ -187,10 +224,24 @@ def _gaps_of(found: Measured, request: Request) -> list[tuple[str, Any]]:
     if without:
         said.append((f"no interval for {', '.join(without)}", np.ones_like(values[without[0]])))
     with_ends = [metric for metric in request.asked if request.level is not None and metric.interval is not None]
-    for metric in with_ends:
-        missing = np.isnan(found.values[f"{metric.name}_low"]) & ~values[metric.name]
-        said.append((f"no interval for {metric.name}: it needs {metric.interval_needs}", missing))
-    return said
+    return [*said, *_missing_ends(found, with_ends, values)]
+
+
+def _missing_ends(
+    found: Measured, metrics: Sequence[Metric], undefined: Mapping[str, Bools]
+) -> Iterator[tuple[str, Bools]]:
+    """Say which metrics that are defined have no interval, and what it takes."""
+    effects = found.effects
+    apart = [metric.name for metric in metrics if effects is not None and metric.name not in effects]
+    if apart:
+        yield (
+            f"no interval for {', '.join(apart)}: rows are in clusters",
+            ~np.all([undefined[m] for m in apart], axis=0),
+        )
+    for metric in (metric for metric in metrics if metric.name not in apart):
+        missing = np.isnan(found.values[f"{metric.name}_low"]) & ~undefined[metric.name]
+        needs = metric.interval_needs if effects is None else "more clusters"
+        yield f"no interval for {metric.name}: it needs {needs}", missing
 
 
 def result_columns(found: Measured, request: Request) -> Mapping[str, Column]:
@@ -220,7 +271,7 @@ def _put_equal_mass(found: Measured, request: Request, segments: Ints, tally: Ta
         found.remarks.append((segments[fewer], lambda i: f"{counts[i][0]} of {counts[i][1]} bins have rows"))
 
 
-def _put_vectors(found: Measured, request: Request, matrix: Matrix, *, narrow: bool) -> None:
+def _put_vectors(found: Measured, request: Request, matrix: Matrix, *, narrow: bool, counts_rows: bool) -> None:
     if not len(matrix.segments):
         return
     fixed = request.choice.fixed
@@ -233,6 +284,10 @@ def _put_vectors(found: Measured, request: Request, matrix: Matrix, *, narrow: b
         surprise=matrix.surprise,
         options=request.options,
     )
+    if found.effects is not None and request.level is not None:
+        effects = vector_effects(sample, request.reading("vectors"), level=request.level, counts_rows=counts_rows)
+        for name, effect in effects.items():
+            found.effects[name][matrix.segments] = effect
     found.put(request, request.reading("vectors"), matrix.segments, sample)
     impossible = matrix.vectors.happened() <= 0.0 if matrix.surprise is None else np.isinf(matrix.surprise)
     found.impossible = max(found.impossible, int(impossible.sum()))  # of one column the sums have counted them already

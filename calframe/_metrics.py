@@ -23,6 +23,7 @@ from calframe._measures import chosen_metrics, reserved_names
 from calframe._measuring import Measured, Request, cells_of, measured_cells, measured_rows, notes, result_columns
 from calframe._options import (
     check_clip,
+    check_cluster,
     check_floor,
     check_interval,
     check_level,
@@ -44,6 +45,7 @@ def metrics(
     score: Score,
     by: Names | None = None,
     weight: str | None = None,
+    cluster: str | None = None,
     metrics: Names | None = None,
     classes: Sequence[Any] | None = None,
     notion: Notion | None = None,
@@ -86,6 +88,10 @@ def metrics(
     weight : str, optional
         Column of row weights: 0, or between 1e-100 and 1e100, so that their squares are numbers; only their ratios
         matter. Weight 2 is the row twice, weight 0 is no row.
+    cluster : str, optional
+        Column that says which rows are not independent, such as those of one person; a row without a value is a cluster
+        of its own. With `confidence_level`, and only then: values stay as they are, intervals allow for clusters (see
+        Notes).
     metrics : str or list of str, optional
         Names of metrics (see Notes), or ``"all"``. Default: rate, mean_score, gap, brier, log_loss, ece, ece_expected.
         For three classes or more: accuracy, brier, log_loss, confidence_ece, classwise_ece.
@@ -266,12 +272,21 @@ def metrics(
 
     The ece of right scores is not 0 but `ece_expected`, which shrinks with the number of rows: read them together.
     In a bin the positives of right scores follow a Binomial matched to their mean and variance, exact where its
-    scores are equal; its mean absolute deviation has De Moivre's closed form.
+    scores are equal; its mean absolute deviation has De Moivre's closed form. It is that of independent rows.
 
     On a remote engine, metrics of order and rank or smooth and fitted ones, ece_sweep, those from calibration_loss to
     unc_log, and bins of equal weight are read from sums by distinct score; beyond 5,000,000 of these, scores are
     gathered on a grid of logits, and a warning states the bound of what that moves. Metrics of whole score vectors,
     from confidence_ece to skce and all of several classes, fetch the columns.
+
+    With `cluster`, the effective rows of an interval are divided by a design effect, as Korn and Graubard do: the
+    variance of the metric where clusters are left out one at a time (the jackknife, to first order) over that of single
+    rows, at least 1; where one outcome is all there is, or nothing varies, as if all rows of a cluster were alike. So
+    they are by (t / z)^2, the quantiles of Student's t for Kish's effective number of clusters and of the normal law. A
+    cluster that spans segments counts in each. This is for means and rates, with the losses of true probabilities, for
+    auc (Obuchowski's variance), slope, intercept and citl (the sandwich), uncertainty, unc, unc_log and metrics of your
+    own; of several classes for accuracy, brier, log_loss and epistemic losses. The laws of all others are those of
+    independent rows, so that they have no interval.
 
     References
     ----------
@@ -280,6 +295,14 @@ def metrics(
 
     Diaconis, P. and Zabell, S. (1991). Closed form summation for classical distributions: variations on a theme of De
     Moivre. Statistical Science 6, 284-302. https://doi.org/10.1214/ss/1177011699
+
+    Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data. Survey Methodology 24, 193-201.
+
+    Efron, B. and Tibshirani, R. J. (1993). An introduction to the bootstrap. Chapman & Hall. Chapter 11.
+
+    Obuchowski, N. A. (1997). Nonparametric analysis of clustered ROC curve data. Biometrics 53, 567-578.
+    https://doi.org/10.2307/2533958
 
     Examples
     --------
@@ -299,6 +322,7 @@ def metrics(
     """
     check_level(confidence_level)
     check_interval(interval, confidence_level)
+    check_cluster(cluster, confidence_level)
     check_clip(clip)
     check_floor(floor)
     check_smoother(smoother)
@@ -314,12 +338,14 @@ def metrics(
         weight_kind=weight_kind,
         classes=classes,
         posterior=posterior,
+        cluster=cluster,
     )
     view = view_of(roles, notion)
     asked = chosen_metrics(metrics, several_classes=view == "vectors", posterior=bool(roles.posterior))
     request = Request(
         asked=asked,
         level=confidence_level,
+        clustered=cluster is not None,
         options=Options(
             smoother=smoother,
             floor=floor,

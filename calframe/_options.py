@@ -77,6 +77,13 @@ def check_interval(interval: Any, level: float | None) -> None:
         raise ArgumentError(msg)
 
 
+def check_cluster(cluster: Any, level: float | None) -> None:
+    """Raise if clusters are named where there is no interval that could allow for them."""
+    if cluster is not None and level is None:
+        msg = f"cluster={cluster!r} needs confidence_level=, for example 0.95: only intervals depend on it."
+        raise ArgumentError(msg)
+
+
 def check_clip(clip: float | None) -> None:
     """Raise unless `clip` is a small distance from 0 and 1."""
     if clip is not None and not (is_real(clip) and 0.0 < clip < 0.5 and 1.0 - clip < 1.0):

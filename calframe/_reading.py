@@ -85,7 +85,7 @@ def read_tallies(
         if len(tally):
             yield segments, tally
         return
-    used = _used(table, rows, [*table.group_columns, score, "_cf_y"])
+    used = used_rows(table, rows, [*table.group_columns, score, "_cf_y"])
     weight = used["_cf_w"].to_numpy() if table.weighted else None
     yield from tallies(
         segment_codes(used, table, groups),
@@ -93,7 +93,7 @@ def read_tallies(
         used["_cf_y"].to_numpy(),
         segments=len(groups),
         weight=weight,
-        squared=None if weight is None else _squared(table, weight),
+        squared=None if weight is None else squared_weights(table, weight),
         sort=polars_sort,
     )
 
@@ -105,7 +105,7 @@ def read_matrix(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> Matrix
     true = [posterior_column(i) for i in range(len(table.roles.posterior))] if several else []
     loss = ["_cf_loss"] if several and table.roles.link == "logit" else []
     inner = ["_cf_cluster"] if table.cluster is not None else []
-    used = _used(table, rows, [*table.group_columns, *names, *true, *loss, *inner, "_cf_y"])
+    used = used_rows(table, rows, [*table.group_columns, *names, *true, *loss, *inner, "_cf_y"])
     codes = segment_codes(used, table, groups)
     order = by_segment(codes, len(groups))
     in_order = len(groups) == 1 or bool(np.all(order[1:] > order[:-1]))
@@ -125,7 +125,7 @@ def read_matrix(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> Matrix
         scores=scores,
         label=label.astype(np.int64),
         weight=weight,
-        squared=_squared(table, weight),
+        squared=squared_weights(table, weight),
         cluster=_clusters(used[inner[0]])[... if in_order else order] if inner else None,
     )
     surprise = taken(loss)[:, 0] if loss else None
@@ -140,7 +140,7 @@ def read_clusters(
     A row whose cluster is null is a cluster of its own; so is each row of a table without clusters.
     """
     names = ["_cf_cluster"] if table.cluster is not None else []
-    used = _used(table, rows, [*table.group_columns, *names, "_cf_p", "_cf_y"])
+    used = used_rows(table, rows, [*table.group_columns, *names, "_cf_p", "_cf_y"])
     codes = segment_codes(used, table, groups)
     if only is not None:
         used, codes = used.filter(pl.Series(only[codes])), codes[only[codes]]
@@ -199,14 +199,15 @@ def segment_codes(rows: pl.DataFrame, table: Table, groups: Groups) -> Ints:
     return codes
 
 
-def _used(table: Table, rows: nw.LazyFrame[Any], names: Sequence[str]) -> pl.DataFrame:
+def used_rows(table: Table, rows: nw.LazyFrame[Any], names: Sequence[str]) -> pl.DataFrame:
     """Return the columns of the rows that are used, as polars holds them."""
     wanted = [*names, "_cf_w"] if table.weighted else list(names)
     found = table.collect(rows.filter(nw.col("_cf_n") == 1.0).select(*wanted))
     return found.to_polars()
 
 
-def _squared(table: Table, weight: Floats) -> Floats:
+def squared_weights(table: Table, weight: Floats) -> Floats:
+    """Return the squares of weights as variances need them: the weights themselves where they count rows."""
     return weight if table.roles.weight_kind == "frequency" or not table.weighted else weight * weight
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import narwhals.stable.v2 as nw
 
@@ -15,6 +16,16 @@ def product(row: Row, first: Term, second: Term) -> nw.Expr:
     if row.weight is None or not row.frequency:
         return both
     return nw.when(row.weight > 0.0).then(both / row.weight).otherwise(0.0)
+
+
+def products(names: Sequence[str], own: Mapping[str, Term]) -> dict[str, Term]:
+    """Return the products of terms two by two, under names such as ``wp*wy``; ``w`` is the weight."""
+    return {f"{a}*{b}": partial(_named_product, a, b, own) for i, a in enumerate(names) for b in names[i:]}
+
+
+def _named_product(first: str, second: str, own: Mapping[str, Term], row: Row) -> nw.Expr:
+    terms: Mapping[str, Term] = {**TERMS, **own, "w": lambda row: row.times(row.used)}
+    return product(row, terms[first], terms[second])
 
 
 def _right_side(row: Row) -> nw.Expr:

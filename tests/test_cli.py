@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import polars as pl
 import pytest
+from scipy import stats
 
 import calframe
 from calframe._cli import main
@@ -49,6 +50,17 @@ def test_intervals_stand_beside_their_metric(capsys: pytest.CaptureFixture[str])
     [row] = result(capsys, "preds.csv", *ROLES, "--metric", "rate", "--confidence-level", "0.95")
     # by statsmodels' proportion_confint of 2 in 4, Wilson's method
     assert (row["rate_low"], row["rate_high"]) == pytest.approx((0.1500389891521495, 0.8499610108478506), rel=1e-12)
+
+
+def test_clusters_reach_the_function(capsys: pytest.CaptureFixture[str]) -> None:
+    # Four copies of the rows, each a cluster: statsmodels' proportion_confint of Wilson with 3 / (t / z)^2 of 4 rows
+    pl.concat([ROWS.with_row_index("who")] * 4).write_csv("preds.csv")
+    asked = ["preds.csv", *ROLES, "--metric", "rate", "--cluster", "who"]
+    [row] = result(capsys, *asked, "--confidence-level", "0.95")
+    assert row["rate"] == 0.5
+    half = 0.5 * (1 + 3 / (stats.t.ppf(0.975, 3) ** 2)) ** -0.5  # z / (2 sqrt(n + z^2)) of a half, n = 3 z^2 / t^2
+    assert (row["rate_low"], row["rate_high"]) == pytest.approx((0.5 - half, 0.5 + half), rel=1e-9)
+    assert "--cluster who needs --confidence-level, for example 0.95" in failure(capsys, "metrics", *asked)
 
 
 def test_every_metric_at_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -231,3 +231,13 @@ def test_three_classes_need_a_notion(capsys: pytest.CaptureFixture[str]) -> None
     pl.DataFrame(HALVES).write_csv("preds.csv")
     said = failure(capsys, "curve", "preds.csv", "--label", "y", *CLASSES)
     assert "a curve of several classes needs --notion: 'confidence' for the largest score" in said
+
+
+def test_clusters_reach_the_function(capsys: pytest.CaptureFixture[str]) -> None:
+    data = many().with_columns(who=pl.int_range(300) // 5)
+    data.write_parquet("preds.parquet")
+    found = json.loads(printed(capsys, "preds.parquet", *ROLES, "--cluster", "who", "--bins", "3", "--format", "json"))
+    assert found == calframe.curve(data, label="y", score="p", cluster="who", bins=3).to_dict()
+    assert found["convention"]["cluster"] == "who"
+    asked = ["preds.parquet", *ROLES, "--cluster", "who", "--method", "kernel"]
+    assert "--cluster is not used with --method kernel" in failure(capsys, "curve", *asked)

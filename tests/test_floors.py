@@ -34,6 +34,7 @@ FLOORS = [
     {"_faults"},
     {"_cells"},
     {"_reading", "_closing", "_results"},
+    {"_effects"},
     {"_measuring", "_curve_tables", "_maps", "_nulls", "_selective_tables", "_decide_tables", "_diagnose_tables"},
     {"_hypotheses"},
     {"_tested"},

@@ -34,7 +34,7 @@ _INTERVAL = given.interval("a binned or kernel rate. Default: wilson.")
 
 @click.command("curve", short_help="Compute or draw the reliability curve.")
 @given.options(
-    *(given.FILES, given.LABEL, given.SCORE, given.CLASS, given.BY, given.WEIGHT, _METHOD, _NOTION),
+    *(given.FILES, given.LABEL, given.SCORE, given.CLASS, given.BY, given.WEIGHT, given.CLUSTER, _METHOD, _NOTION),
     *(_BINS, given.STRATEGY, given.CLOSED, _LEVEL, _INTERVAL, given.RESAMPLES, given.SEED, given.POSITIVE),
     *(given.LINK, given.INVALID, given.WEIGHT_KIND, output_option("the curve", drawn=True), given.FORMAT),
 )
@@ -58,9 +58,9 @@ def curve(*, files: tuple[str, ...], output: Path | None, form: str | None, **ar
 
 def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any) -> Curve:
     label, score, classes, by, weight = (arguments.pop(name) for name in ("label", "score", "classes", "by", "weight"))
-    bins = arguments.pop("bins")
+    bins, keys = arguments.pop("bins"), dict.fromkeys((*by, *filter(None, [arguments["cluster"]])))
     with reading(files), waiting("Computing the curve"):
-        table = open_input(files, label=label, scores=[*score, *classes.values()], by=by, weight=weight)
+        table = open_input(files, label=label, scores=[*score, *classes.values()], by=[*keys], weight=weight)
         return compute(
             table,
             label=label,

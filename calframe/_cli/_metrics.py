@@ -51,7 +51,7 @@ _OUTPUT = given.output_file(
 
 @click.command("metrics", short_help="Compute calibration metrics per segment.")
 @given.options(
-    *(given.FILES, given.LABEL, given.SCORE, given.CLASS, given.BY, given.WEIGHT, _METRIC, _NOTION),
+    *(given.FILES, given.LABEL, given.SCORE, given.CLASS, given.BY, given.WEIGHT, given.CLUSTER, _METRIC, _NOTION),
     *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, _LEVEL, _INTERVAL, given.RESAMPLES),
     *(given.SEED, given.SMOOTHER, given.CLIP, given.FLOOR, _POSTERIOR, given.POSITIVE, given.LINK, given.INVALID),
     *(given.WEIGHT_KIND, _OUTPUT, given.FORMAT),
@@ -83,9 +83,10 @@ def metrics(*, files: tuple[str, ...], output: Path | None, form: str | None, **
 def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any) -> pl.DataFrame:
     label, score, classes, by, weight = (arguments.pop(name) for name in ("label", "score", "classes", "by", "weight"))
     posterior, bins, names = (arguments.pop(name) for name in ("posterior", "bins", "metrics"))
+    keys = dict.fromkeys((*by, *filter(None, [arguments["cluster"]])))
     columns = [*score, *classes.values(), *posterior]
     with reading(files), waiting("Computing metrics"):
-        table = open_input(files, label=label, scores=columns, by=by, weight=weight)
+        table = open_input(files, label=label, scores=columns, by=[*keys], weight=weight)
         plan: pl.LazyFrame = compute(
             table,
             label=label,

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from calframe._binning import BinChoice
-from calframe._comparing._layouts import inflated
 from calframe._comparing._measures import FOR_CORRELATION, Ends, Linear, Measuring, intervals, linear, measurings
 from calframe._comparing._pairs import Pairs
 from calframe._comparing._vectors import as_sums, row_terms
+from calframe._effects._samples import inflated
 from calframe._registry import Metric, Options, Sample, Term
 from calframe._testing._delong import FEW_OF_CLASS, area_difference
 from calframe._testing._draws import SMALL

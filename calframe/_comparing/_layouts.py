@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from calframe._comparing._pairs import Pairs
 from calframe._kernels._binned import starts_of
 from calframe._kernels._equal_mass import equal_mass
 from calframe._kernels._tally import Tally
-from calframe._registry import Cells, Options, Sample, Scored, Tallied
+from calframe._registry import Cells, Options, Sample, Tallied
 from calframe._testing._gathered import Columns, gathered
 from calframe._testing._paired import Units
 from calframe._typing import Bools, Floats, Ints
@@ -191,19 +191,3 @@ def _tally_of(sums: Mapping[str, Floats], starts: Ints, score: Floats) -> Tally:
     squared = kept["positive"] if same else np.clip(kept["squared_positive"], 0.0, kept["squared"])
     kept["squared_positive"] = squared
     return Tally(starts=starts_of(sizes), score=np.broadcast_to(score, there.shape)[there], **kept)
-
-
-def inflated(sample: Sample, effect: Floats) -> Sample:
-    """Return a sample whose variances are larger by a factor for each segment: the effect of clusters."""
-    if isinstance(sample, Tallied):
-        tally = sample.tally
-        by = tally.spread(effect)
-        wide = replace(tally, squared=tally.squared * by, squared_positive=tally.squared_positive * by)
-        return Tallied(tally=wide, is_logit=sample.is_logit, options=sample.options)
-    if isinstance(sample, Scored):
-        vectors = sample.vectors
-        return replace(sample, vectors=replace(vectors, squared=vectors.squared * effect[vectors.segment]))
-    assert isinstance(sample, Cells)  # noqa: S101  for the type checker: no other sample is made here
-    by = np.repeat(effect, np.diff(np.append(sample.starts, len(sample.sums["w"]))))
-    sums = {name: values * by if name.startswith("w2") else values for name, values in sample.sums.items()}
-    return Cells(starts=sample.starts, sums=sums, options=sample.options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from calframe._binning import BinChoice
 from calframe._comparing._layouts import Laying, Layout
 from calframe._comparing._pairs import Pairs
 from calframe._comparing._vectors import VectorLayout
+from calframe._kernels._delta import slopes
 from calframe._registry import Cells, Metric, Options, Sample
 from calframe._testing._paired import (
     Estimate,
@@ -24,7 +26,6 @@ from calframe._typing import Floats
 Values: TypeAlias = dict[str, Floats]
 _MIDDLE = 1e-6  # the level of an interval that is a point: the median-unbiased estimate, in a test inverted
 FOR_CORRELATION = 200  # resamples
-_STEP = 1e-6  # relative, of the differences that stand for derivatives
 _SAME = 1e-9  # relative distance of numbers that are equal but for rounding
 
 
@@ -135,7 +136,7 @@ def linear(metric: Metric, terms: Mapping[str, Floats], options: Options, pairs:
     single = metric.value(each)
     halves = (slice(rows), slice(rows, 2 * rows))
     sums = [{name: units.total(term[half]) for name, term in terms.items()} for half in halves]
-    values = [_of_sums(metric, one, options) for one in sums]
+    values = [_of_sums(metric, options, one) for one in sums]
     with np.errstate(invalid="ignore"):
         means = [units.mean(single[half]) for half in halves]
     total = units.total(units.weight)[units.segment]
@@ -147,28 +148,16 @@ def linear(metric: Metric, terms: Mapping[str, Floats], options: Options, pairs:
             ]
     else:
         used = ("w", *metric.terms)
+        found = [slopes(partial(_of_sums, metric, options), one, used) for one in sums]
         parts = [
-            np.sum(
-                [slope[units.segment] * terms[name][half] for name, slope in _slopes(metric, one, used, options)],
-                axis=0,
-            )
-            for one, half in zip(sums, halves, strict=True)
+            np.sum([slope[units.segment] * terms[name][half] for name, slope in of.items()], axis=0)
+            for of, half in zip(found, halves, strict=True)
         ]
     return Linear(values=(values[0], values[1]), parts=(parts[0], parts[1]))
 
 
-def _of_sums(metric: Metric, sums: Mapping[str, Floats], options: Options) -> Floats:
+def _of_sums(metric: Metric, options: Options, sums: Mapping[str, Floats]) -> Floats:
     return metric.value(Cells(starts=np.arange(len(sums["w"])), sums=sums, options=options))
-
-
-def _slopes(
-    metric: Metric, sums: Mapping[str, Floats], used: Sequence[str], options: Options
-) -> Iterator[tuple[str, Floats]]:
-    """Give the derivative of a function of sums by each of them."""
-    for name in used:
-        step = np.maximum(np.abs(sums[name]), sums["w"]) * _STEP
-        ends = [_of_sums(metric, {**sums, name: sums[name] + sign * step}, options) for sign in (1.0, -1.0)]
-        yield name, (ends[0] - ends[1]) / (2.0 * step)
 
 
 def measurings(

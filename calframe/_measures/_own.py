@@ -15,12 +15,12 @@ import numpy as np
 from calframe._errors import ArgumentError
 from calframe._kernels import _intervals
 from calframe._kernels._binned import effective_rows, ratio
+from calframe._kernels._delta import slopes, squared_parts
 from calframe._registry import Cells, Metric, Row, Term
-from calframe._terms import TERMS, product
+from calframe._terms import products
 from calframe._typing import Direction, Floats
 
 _OWN: dict[str, Metric] = {}
-_STEP = 1e-6  # relative, of the differences that stand for derivatives
 _ONE_ROW = 1.0 + 1e-9  # effective rows, to rounding
 
 
@@ -54,7 +54,7 @@ def sums_metric(
     _check_direction(about.get("direction", "none"))
     own = {f"{name}:{term}": partial(_weighted, row) for term, row in terms.items()}
     names = ["w", *own]
-    squares = {f"{a}*{b}": partial(_product, a, b, own) for i, a in enumerate(names) for b in names[i:]}
+    squares = products(names, own)
     short = {f"{name}:{term}": term for term in terms}
 
     def finished(sums: Mapping[str, Floats]) -> Floats:
@@ -81,11 +81,6 @@ def _weighted(value: Term, row: Row) -> Any:
     return nw.when(row.used == 1.0).then(row.times(found)).otherwise(0.0)
 
 
-def _product(first: str, second: str, own: Mapping[str, Term], row: Row) -> Any:
-    terms: Mapping[str, Term] = {**TERMS, **own, "w": lambda row: row.times(row.used)}
-    return product(row, terms[first], terms[second])
-
-
 def _delta_interval(
     value: Callable[[Mapping[str, Floats]], Floats],
     names: list[str],
@@ -101,17 +96,8 @@ def _delta_interval(
     sums = {name: cells.total(name) for name in names}
     at = value(sums)
     at = np.where(np.isfinite(at), at, np.nan)
-    variance = np.zeros_like(at)
-    slopes = {}
-    for name in names:
-        step = np.maximum(np.abs(sums[name]), sums["w"]) * _STEP
-        up, down = ({**sums, name: sums[name] + sign * step} for sign in (1.0, -1.0))
-        with np.errstate(invalid="ignore"):
-            slopes[name] = ratio(value(up) - value(down), 2.0 * step)
-    for i, first in enumerate(names):
-        for second in names[i:]:
-            twice = 1.0 if first == second else 2.0
-            variance += twice * slopes[first] * slopes[second] * cells.total(f"{first}*{second}")
+    slope = slopes(value, sums, names)
+    variance = squared_parts(slope, {product: cells.total(product) for product in products(names, {})})
     rows = effective_rows(sums["w"], cells.total("w*w"))
     several = rows > _ONE_ROW
     variance = np.where(several, variance * rows / np.where(several, rows - 1.0, 1.0), np.nan)

@@ -103,6 +103,34 @@ def area_difference(units: Units, scores: tuple[Floats, Floats], label: Floats, 
     )
 
 
+def area_parts(units: Units, score: Floats, label: Floats) -> tuple[Floats, Floats]:
+    """Return what each row adds to the area under the ROC curve, and its weight as a share of that of its class.
+
+    Parameters
+    ----------
+    units : Units
+        The rows.
+    score : ndarray
+        Any numbers.
+    label : ndarray of float64
+        0 or 1.
+
+    Examples
+    --------
+    The area is 3/4: the upper positive outranks both negatives, the lower one of them.
+
+    >>> units = Units.of_rows(np.zeros(4, dtype=np.int64), np.ones(4))
+    >>> area_parts(units, np.arange(4.0), np.array([0.0, 1.0, 0.0, 1.0]))
+    (array([ 0.125, -0.125, -0.125,  0.125]), array([0.5, 0.5, 0.5, 0.5]))
+    """
+    positive = label == 1.0
+    classes = [_total(units, chosen)[units.segment] for chosen in (positive, ~positive)]
+    classes = [_total(units, chosen)[units.segment] for chosen in (positive, ~positive)]
+    share = units.weight / np.where(positive, *classes)
+    placed = _placements(units, score, positive)
+    return share * (placed - units.total(share * placed * positive)[units.segment]), share
+
+
 def _total(units: Units, chosen: Bools) -> Floats:
     """Return the weight of some rows of each segment; NaN where there are none."""
     found = units.total(units.weight * chosen)

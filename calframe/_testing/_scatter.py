@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from calframe._kernels import _special as special
+from calframe._kernels._clusters import few_clusters
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
 
@@ -52,20 +52,6 @@ class Scatter:
         """Return by how much effective rows are fewer, for intervals with so much in each tail; finite, if huge."""
         times = self.effect * few_clusters(self.count, tail)
         return np.where(np.isfinite(times), times, _HUGE)
-
-
-def few_clusters(count: Floats, tail: float | Floats) -> Floats:
-    """Return the squared ratio of the quantiles of Student's t and of the normal law; infinite for one cluster.
-
-    Examples
-    --------
-    >>> few_clusters(np.array([1.0, 11.0, 1e6]), 0.025).round(3)
-    array([  inf, 1.292, 1.   ])
-    """
-    several = count > 1.0
-    freedom = np.where(several, np.maximum(count - 1.0, 0.1), 1.0)
-    ratio = special.stdtrit(freedom, 1.0 - tail) / special.ndtri(1.0 - tail)
-    return np.where(several, ratio**2, np.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
