@@ -38,8 +38,9 @@ def extra_metrics(data: Any, roles: Roles, asked: Sequence[Metric], *, level: fl
     Segments of fewer than 5 rows are named, but their numbers are not told.
     """
     bins = Bins.of_count(ECE_BINS, closed="left")
-    request = Request(asked=tuple(asked), level=level, options=Options(), choice=BinChoice(fixed=bins))
-    table = open_table(data, roles)
+    table, choice = open_table(data, roles), BinChoice(fixed=bins)
+    clustered = table.cluster is not None
+    request = Request(asked=tuple(asked), level=level, clustered=clustered, options=Options(), choice=choice)
     if request.needs_rows:
         groups, found = measured_rows(table, read_rows(table, engine=engine), request)
     else:

@@ -103,7 +103,19 @@ _FORMAT = click.option(
 
 @click.command("check", short_help="Gate a pipeline: exit status 1 if a check fails.")
 @given.options(
-    *(given.FILES, given.LABEL, given.ONE_SCORE, _BY, given.WEIGHT, _MAX_GAP, _MAX_ECE, _MAX, _MIN, _MAX_DRIFT),
+    *(
+        given.FILES,
+        given.LABEL,
+        given.ONE_SCORE,
+        _BY,
+        given.WEIGHT,
+        given.CLUSTER,
+        _MAX_GAP,
+        _MAX_ECE,
+        _MAX,
+        _MIN,
+        _MAX_DRIFT,
+    ),
     *(_TIME, given.PERIOD, given.ZONE, given.REFERENCE, _STRICT, _FAIL_ON, _ALPHA),
     *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, given.RESAMPLES, given.SEED),
     *(given.CLIP, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _JSON, _FORMAT),
@@ -193,15 +205,16 @@ def _request(
     score: str,
     by: tuple[str, ...],
     weight: str | None,
+    cluster: str | None,
     positive: str | None,
     **others: Any,
 ) -> Request:
     from calframe._gate._found import Request  # noqa: PLC0415  as above
 
     bins = given.read_bins(others["bins"])
-    table = open_input(files, label=label, scores=[score], by=by, weight=weight, time=others["time"])
+    table = open_input(files, label=label, scores=[score], by=by, weight=weight, cluster=cluster, time=others["time"])
     warn_many_values(table, by)
-    roles = {"label": label, "score": score, "weight": weight}
+    roles = {"label": label, "score": score, "weight": weight, "cluster": cluster}
     roles["positive"] = label_value(table, label=label, text=positive)
     roles |= {name: others[name] for name in ("link", "invalid", "weight_kind")}
     return Request(
@@ -223,7 +236,8 @@ def _as_names(table: pl.LazyFrame, by: Sequence[str], roles: dict[str, Any]) -> 
     """Return the table with the values of segment columns as text, so that each of them is a segment."""
     if not by:
         return table
-    plan = metrics(table, by=list(by), metrics="rate", **roles)  # says what is wrong with names and kinds of columns
+    plain = {name: value for name, value in roles.items() if name != "cluster"}
+    plan = metrics(table, by=list(by), metrics="rate", **plain)  # says what is wrong with names and kinds of columns
     kinds = table.collect_schema()
     floats = [name for name in by if kinds[name].is_float()]
     if not all(_is_whole(table, name) for name in floats):

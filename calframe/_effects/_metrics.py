@@ -19,6 +19,12 @@ from calframe._typing import Floats
 _BY_RATE = frozenset({"uncertainty", "uncertainty_corrected", "unc", "unc_log"})  # functions of the rate alone
 
 
+def allows_for_clusters(metric: Metric) -> bool:
+    """Tell whether the interval of a metric of one column of scores allows for clusters."""
+    known = metric.reads == "sums" or metric.name in _BY_RATE | BY_SCORE
+    return metric.interval is not None and known
+
+
 def effects_of(
     table: Table, rows: nw.LazyFrame[Any], groups: Groups, asked: Sequence[Metric], options: Options, *, level: float
 ) -> dict[str, Floats]:

@@ -11,9 +11,11 @@ import polars as pl
 
 from calframe._audit import audit
 from calframe._drift import drift
+from calframe._effects._metrics import allows_for_clusters
 from calframe._errors import ArgumentError, EmptyTableError
 from calframe._gate._rules import ALL_ROWS, Finding, Rule
 from calframe._kernels._intervals import sidak_level
+from calframe._measures import known_metrics
 from calframe._metrics import metrics
 from calframe._typing import VerdictName
 from calframe._verdicts import verdict_of
@@ -90,6 +92,7 @@ def found_by(rules: Sequence[Rule], request: Request) -> Found:
     ArgumentError
         If no period lies outside the reference.
     """
+    _check_clusters(rules, request)
     tolerance = next((rule.limit for rule in rules if rule.kind == "gap"), _ANY_TOLERANCE)
     rows, counts = _judged(request, tolerance)
     if not counts["n"]:
@@ -103,6 +106,22 @@ def found_by(rules: Sequence[Rule], request: Request) -> Found:
             findings += _of_drift(rule, rows, request)
     findings += _of_metrics([rule for rule in rules if rule.kind in {"max", "min"}], rows, request)
     return Found(findings=findings, **counts)
+
+
+def _check_clusters(rules: Sequence[Rule], request: Request) -> None:
+    """Refuse limits of metrics whose intervals take rows as independent where they are not: none would ever break."""
+    if request.roles.get("cluster") is None:
+        return
+    known = known_metrics(several_classes=False)
+    limited = [rule for rule in rules if rule.kind in {"max", "min"}]
+    lost = [rule.name for rule in limited if not allows_for_clusters(known[rule.metric])]
+    if lost:
+        able = [name for name, metric in known.items() if allows_for_clusters(metric) and not metric.posterior]
+        msg = (
+            f"{', '.join(lost)} cannot be checked where rows are in clusters: the interval takes rows as independent. "
+            f"Limit one of {', '.join(able)}, or leave the clusters out."
+        )
+        raise ArgumentError(msg)
 
 
 def _judged(request: Request, tolerance: float) -> tuple[list[dict[str, Any]], dict[str, int]]:
