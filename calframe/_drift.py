@@ -153,7 +153,7 @@ def drift(
     and psi has the law of that covariance to second order (Rao and Scott 1981); it takes at most 100 `psi_bins`.
     ``ks_pvalue`` goes by the largest design effect of a cumulative share, ``ece_expected`` by that of the gap. The
     monitor bets on a cluster in its first batch alone, where all its rows count as one: what a cluster does later is no
-    news. With days as clusters, ask for ``batch="day"``.
+    news, and large clusters tell it little. With days as clusters, ask for ``batch="day"``.
 
     A change of gap or Brier score has three parts. The curve c of the reference is its scores scaled within each bin so
     that their mean is the rate. ``score_mix`` is what c makes of other scores: expected gap, or Brier score, of the

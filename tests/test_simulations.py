@@ -68,3 +68,14 @@ def test_diagnose_finds_patterns_that_are_there_and_in_right_scores_five_percent
             assert float(line["share"]) <= most(line["families"]), line
         else:
             assert float(line["share"]) >= 0.95, line
+
+
+def test_in_periods_of_right_scores_in_clusters_five_percent_are_called_off_at_most() -> None:
+    found = lines("drift_clusters.csv")
+    assert len(found) == 16
+    for line in found:
+        shares = [float(line[name]) for name in ("gap", "change", "psi", "ks", "clear", "since", "alarm")]
+        if line["clustered"] == "True":
+            assert max(shares) <= most(line["tables"]), line
+    plain = [float(line["gap"]) for line in found if line["clustered"] == "False" and line["world"] == "copies"]
+    assert min(plain) > 0.5  # what `cluster` is for

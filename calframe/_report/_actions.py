@@ -20,6 +20,7 @@ from calframe._words._numbers import (
     pvalue,
     rounded_up,
     rows,
+    short,
     tolerance,
 )
 
@@ -200,6 +201,8 @@ def _needs(findings: Findings, row: dict[str, Any]) -> str:
         return f"{here}, {more} needed"
     if row["n"] < MIN_ROWS:
         return f"{here}, at least {MIN_ROWS} needed"
+    if findings.roles.cluster is not None:
+        return f"{here}, in too few clusters of {short(findings.roles.cluster)}"
     if findings.roles.weight is not None:
         return f"{here}, too few once weighted"
     return f"{here}, at least {MIN_EVENTS} of each outcome needed, seen or expected"
