@@ -166,3 +166,12 @@ def test_right_scores_are_left_alone() -> None:
     assert max(by_cluster.gap, by_cluster.change, by_cluster.psi, by_cluster.ks, by_cluster.clear) <= most
     assert max(by_cluster.since, by_cluster.alarm) <= most
     assert plain.gap > 0.5
+
+
+def test_one_outcome_alone_says_nothing_of_what_clusters_share() -> None:
+    # 20 copies of 100 rows a month without a positive: as much as 100 rows, not as much as 2,000
+    once = pl.DataFrame({"y": 0, "p": 0.03, "id": range(300), "day": [dt.date(2024, 1 + i % 3, 1) for i in range(300)]})
+    tables = [followed(data, tolerance=0.01).table.drop("n") for data in (once, pl.concat([once] * 20))]
+    assert_frame_equal(*tables, abs_tol=1e-11)
+    assert calframe.drift(pl.concat([once] * 20), **ROLES, tolerance=0.01).table["verdict"].to_list() == ["over"] * 3
+    assert "over" not in tables[1]["verdict"].to_list()

@@ -23,6 +23,7 @@ LEAST_LEFT = 1e-9  # of the whole without the only cluster
 CLUSTER_TERMS = ("w2_square", "w2_residual")
 """The terms of rows that it takes besides those of a gap."""
 _HUGE = 1e100
+_ROUNDING = 1e-12  # of a sum of weights, relatively
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,8 +65,8 @@ class ClusterCells:
         The group of each cell.
     cluster : ndarray of int64
         The cluster of each cell, counted from 0 over all groups; -1 for rows that are a cluster of their own each.
-    weight, residual : ndarray
-        Sums of w and of w (y - s).
+    weight, positive, residual : ndarray
+        Sums of w, of w y, and of w (y - s).
     squares : tuple of ndarray
         Sums of w^2 times 1, y - s, and its square.
     """
@@ -73,6 +74,7 @@ class ClusterCells:
     group: Ints
     cluster: Ints
     weight: Floats
+    positive: Floats
     residual: Floats
     squares: tuple[Floats, Floats, Floats]
 
@@ -83,6 +85,7 @@ class ClusterCells:
             group=group,
             cluster=cluster,
             weight=total("w"),
+            positive=total("wy"),
             residual=total("wy") - total("wp"),
             squares=(total("w2"), total("w2_residual"), total("w2_square")),
         )
@@ -96,6 +99,7 @@ class ClusterCells:
             group=group,
             cluster=cluster,
             weight=tally.total(tally.weight),
+            positive=tally.total(tally.positive),
             residual=tally.total(tally.positive - tally.weight * score),
             squares=(
                 tally.total(tally.squared),
@@ -158,18 +162,25 @@ class Samples:
         )
 
     def scatter(self, gap: Floats) -> Scatter:
-        """Return how they scatter about their gaps; a cluster takes its share of the whole off its own total."""
+        """Return how they scatter about their gaps; a cluster takes its share of the whole off its own total.
+
+        Where one outcome is all there is, outcomes say nothing of what the rows of a cluster share, and it may be all.
+        """
         g, weight, whole = np.nan_to_num(gap), self.paired(self.cells.weight), self.summed(self.cells.weight)
         total = (self.paired(self.cells.residual) + g[self.where] * weight) / _less(weight, whole[self.where])
         alone = self.cells.cluster < 0
         squared, lone = self.summed(self.cells.squares[0] * alone), self.summed(self.cells.weight * alone)
         typical = squared / np.maximum(lone, TINY)  # weight of a row without a cluster
-        return Scatter.of(
+        alike, positive = self.over(weight**2) + squared, self.summed(self.cells.positive)
+        found = Scatter.of(
             whole,
-            self.over(weight**2) + squared,
+            alike,
             self.over(total**2) + self.squares(g, alone) / _less(typical, whole) ** 2,
             self.squares(g),
         )
+        one_outcome = np.minimum(positive, whole - positive) <= _ROUNDING * whole
+        most = alike / np.maximum(self.summed(self.cells.squares[0]), TINY)
+        return Scatter(count=found.count, effect=np.where(one_outcome, np.maximum(found.effect, most), found.effect))
 
     def paired(self, values: Floats) -> Floats:
         """Add values of cells up by pair."""
