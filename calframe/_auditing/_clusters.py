@@ -18,7 +18,7 @@ import numpy as np
 from calframe._auditing._crossings import Crossings
 from calframe._auditing._finest import Finest
 from calframe._auditing._gaps import SegmentSums
-from calframe._kernels import _special as special
+from calframe._kernels._cluster_sums import few_clusters
 from calframe._registry import Row
 from calframe._typing import Bools, Floats, Ints
 
@@ -89,20 +89,6 @@ def scatter(
 def whole_scatter(finest: Finest, gap: Floats) -> Scatter:
     """Return how the clusters of all rows scatter."""
     return _Pairs.of(_Cells.of(finest), np.where(finest.once, 0, -1), 0, 1).own(gap)
-
-
-def few_clusters(count: Floats, tail: float) -> Floats:
-    """Return the squared ratio of the quantiles of Student's t and of the normal law; infinite for one cluster.
-
-    Examples
-    --------
-    >>> few_clusters(np.array([1.0, 11.0, 1e6]), 0.025).round(3)
-    array([  inf, 1.292, 1.   ])
-    """
-    several = count > 1.0
-    freedom = np.where(several, np.maximum(count - 1.0, 0.1), 1.0)
-    ratio = special.stdtrit(freedom, 1.0 - tail) / special.ndtri(1.0 - tail)
-    return np.where(several, ratio**2, np.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
