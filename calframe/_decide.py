@@ -86,7 +86,7 @@ class Decisions:
     confidence_level : float
         The level of the intervals.
     roles : dict
-        How the columns were read: positive value, link, invalid rows, weights.
+        How the columns were read: positive value, link, invalid rows, weights, clusters.
     """
 
     table: Any
@@ -178,6 +178,7 @@ def decide(
     thresholds: Sequence[float] | None = None,
     by: Names | None = None,
     weight: str | None = None,
+    cluster: str | None = None,
     classes: Sequence[Any] | None = None,
     confidence_level: float = 0.95,
     positive: Any = None,
@@ -190,7 +191,7 @@ def decide(
 
     Answers "is this model worth acting on, here and there, and what do its wrong probabilities cost?". The query runs
     at once: of a table in memory it reads label, score and weight of the rows, of a remote engine their sums by
-    distinct score.
+    distinct score (with clusters the rows).
 
     Parameters
     ----------
@@ -198,6 +199,10 @@ def decide(
         See `metrics`.
     label, score, by, weight, classes, positive, link, invalid, weight_kind, engine
         See `metrics`; of several classes only two.
+    cluster : str, optional
+        The column that tells apart what is independent, such as persons or days: rows of one value share their luck, a
+        row without a value is a cluster of its own. Intervals then go by clusters (see Notes); costs and savings stay
+        what they are. Within each segment clusters count by themselves.
     cost_fp, cost_fn : float
         What it costs to act where the truth is negative, and not to act where it is positive: 0 or more, not both 0, in
         any unit. Right decisions cost nothing; where they do, take it off both costs of the same truth.
@@ -239,8 +244,13 @@ def decide(
     all and on none, takes three values a row, and has an interval from exact ones of their shares. As the cheaper of
     both is chosen on the rows that judge it, ``saved_low`` is the smaller of the two lower ends, for the score saves
     something against the cheaper one only if it does against both; and ``saved_high`` is the smaller of the two upper
-    ends, each with half of its error, for one of two is enough to be dearer. Rows are taken as independent, and each
-    segment by itself: of many, a few are decided by chance.
+    ends, each with half of its error, for one of two is enough to be dearer. Rows are taken as independent, unless
+    clusters are named, and each segment by itself: of many, a few are decided by chance.
+
+    Clusters: intervals divide the rows by a design effect, the sum of squared totals of clusters over that of rows, of
+    costs (or savings) less the end of the interval; where all rows are alike it counts clusters. Student's t stands in
+    for the normal law, by Kish's number of clusters. So 20 copies of n rows have the intervals of ``n / r`` rows, with
+    r the squared ratio of both quantiles. They hold approximately: of few clusters none may be of a rare costly kind.
 
     Costs hold at the rate of positives of these rows. Where the rate will be another one, move the scores by
     `calframe.shift_prior`, which comes to the same as moving the threshold.
@@ -248,6 +258,9 @@ def decide(
     References
     ----------
     Elkan, C. (2001). The foundations of cost-sensitive learning. IJCAI 17, 973-978.
+
+    Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data. Survey Methodology 24, 193-201.
 
     Newcombe, R. G. (1998). Improved confidence intervals for the difference between binomial proportions based on
     paired data. Statistics in Medicine 17, 2635-2650.
@@ -295,6 +308,7 @@ def decide(
         invalid=invalid,
         weight_kind=weight_kind,
         classes=classes,
+        cluster=cluster,
     )
     if roles.multiclass:
         msg = (

@@ -10,10 +10,12 @@ import numpy as np
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, count_columns
 from calframe._kernels._binned import ratio
+from calframe._kernels._cluster_sums import ClusterSums
 from calframe._kernels._tally import Tally
 from calframe._notes import Notes
-from calframe._reading import by_width, read_rows, read_tallies
+from calframe._reading import by_width, read_rows, read_with_clusters
 from calframe._table import Table
+from calframe._testing._cluster_rows import ClusterRows
 from calframe._testing._decisions import (
     Acted,
     Costs,
@@ -23,6 +25,7 @@ from calframe._testing._decisions import (
     net_benefit_of_all,
     regret_by_score,
     saved_by_acting,
+    savings,
 )
 from calframe._typing import Floats, Ints
 
@@ -102,8 +105,8 @@ def decide_tables(table: Table, plan: Plan, *, engine: Any) -> Tables:
     values = {name: np.full(len(groups), np.nan) for name in _VALUES}
     curves = {name: np.full((len(groups), len(thresholds)), np.nan) for name in _CURVE}
     for narrow, some in by_width(table, rows):
-        for segments, tally in read_tallies(table, some, groups):
-            found, curve = _measured(tally, plan, narrow=narrow)
+        for segments, tally, rows_of in read_with_clusters(table, some, groups):
+            found, curve = _measured(tally, rows_of, plan, narrow=narrow)
             for name in _VALUES:
                 values[name][segments] = found[name]
             for name in _CURVE:
@@ -124,14 +127,17 @@ def decide_tables(table: Table, plan: Plan, *, engine: Any) -> Tables:
     )
 
 
-def _measured(tally: Tally, plan: Plan, *, narrow: bool) -> tuple[dict[str, Floats], dict[str, Floats]]:
+def _measured(
+    tally: Tally, rows: ClusterRows | None, plan: Plan, *, narrow: bool
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Return the values and the curves of some segments."""
     unit, costs = plan.costs.parted()
     thresholds = plan.all_thresholds()
     reached = thresholds.astype(np.float32).astype(np.float64) if narrow else thresholds
     acted = Acted.at(tally, reached)
-    curve = _curves(acted, thresholds, costs, level=plan.level)
+    curve = _curves(acted, thresholds, costs, _of_costs(rows, reached, costs), level=plan.level)
     place = int(np.searchsorted(thresholds, plan.threshold))
+    shared = None if rows is None else _of_savings(rows, reached[place], costs)
     positive, negative = tally.total(tally.positive), tally.total(tally.negative)
     weight = positive + negative
     best = best_in_hindsight(tally, costs)
@@ -141,7 +147,7 @@ def _measured(tally: Tally, plan: Plan, *, narrow: bool) -> tuple[dict[str, Floa
         "rate": positive / weight,
         "cost_all": costs.fp * negative / weight,
         "cost_none": costs.fn * positive / weight,
-        **dict(zip(_SAVED, saved_by_acting(acted.only(place), costs, level=plan.level), strict=True)),
+        **dict(zip(_SAVED, saved_by_acting(acted.only(place), costs, level=plan.level, clusters=shared), strict=True)),
         "threshold_in_hindsight": best.threshold,
         "cost_in_hindsight": best.cost,
         "miscalibration_cost": np.maximum(cost - best.cost, 0.0),  # rounding may leave -1e-17
@@ -159,9 +165,24 @@ def _in_units(values: dict[str, Floats], unit: float) -> dict[str, Floats]:
     return {name: found * unit if "cost" in name or name in _SAVED else found for name, found in values.items()}
 
 
-def _curves(acted: Acted, thresholds: Floats, costs: Costs, *, level: float) -> dict[str, Floats]:
+def _of_costs(rows: ClusterRows | None, reached: Floats, costs: Costs) -> ClusterSums | None:
+    """Return what clusters share of the cost at each threshold, where rows are in clusters."""
+    return None if rows is None else rows.decided(reached, costs.fp * (1.0 - rows.label), costs.fn * rows.label)
+
+
+def _of_savings(rows: ClusterRows, reached: float, costs: Costs) -> tuple[ClusterSums, ClusterSums]:
+    """Return what they share of the savings against acting on all and on none at a threshold."""
+    over_all, over_none = (
+        rows.decided(np.array([reached]), *values).each(lambda one: one[:, 0]) for values in savings(rows.label, costs)
+    )
+    return over_all, over_none
+
+
+def _curves(
+    acted: Acted, thresholds: Floats, costs: Costs, clusters: ClusterSums | None, *, level: float
+) -> dict[str, Floats]:
     benefit = net_benefit(acted, thresholds)
-    cost, low, high = expected_cost(acted, costs, level=level)
+    cost, low, high = expected_cost(acted, costs, level=level, clusters=clusters)
     everyone = net_benefit_of_all(acted, thresholds)
     columns = (acted.share, acted.rows, cost, low, high, benefit, everyone, ratio(benefit, acted.rate))
     return dict(zip(_CURVE, columns, strict=True))

@@ -16,6 +16,7 @@ from calframe._reading import by_width, read_rows, read_tallies
 from calframe._table import Table
 from calframe._testing._draws import Drawing
 from calframe._testing._found import draws_needed, too_few_draws
+from calframe._testing._pattern_numbers import measured
 from calframe._testing._patterns import (
     TESTS,
     Rules,
@@ -23,7 +24,6 @@ from calframe._testing._patterns import (
     enough,
     level_off,
     maps,
-    measured,
     patterns,
     reversed_order,
     within,

@@ -20,12 +20,13 @@ from calframe._classes import class_column, posterior_column
 from calframe._columns import WHOLE_NUMBERS
 from calframe._errors import warn
 from calframe._kernels._binned import starts_of
-from calframe._kernels._building import by_segment, tallies, tally_of_sums
+from calframe._kernels._building import by_segment, tallies, tally_of_rows, tally_of_sums
 from calframe._kernels._lookup import Lookup
 from calframe._kernels._tally import Tally
 from calframe._kernels._vectors import Vectors
 from calframe._rows import clean_rows
 from calframe._table import Table, model_alias
+from calframe._testing._cluster_rows import ClusterRows
 from calframe._testing._clusters import Clustered
 from calframe._typing import Bools, Floats, Ints
 
@@ -154,6 +155,29 @@ def read_clusters(
         used["_cf_w"].to_numpy() if table.weighted else np.ones(len(used)),
         counts=table.roles.weight_kind == "frequency" and table.weighted,
     )
+
+
+def read_with_clusters(
+    table: Table, rows: nw.LazyFrame[Any], groups: Groups, *, by_logit: bool = False
+) -> Iterator[tuple[Ints, Tally, ClusterRows | None]]:
+    """Give the tallies of `read_tallies`; of a table with clusters all at once, and with its rows.
+
+    A cluster that spans segments is one in each of them. From a remote engine this fetches the rows then.
+    """
+    if table.cluster is None:
+        for segments, tally in read_tallies(table, rows, groups, by_logit=by_logit):
+            yield segments, tally, None
+        return
+    score = "_cf_z" if by_logit else "_cf_p"
+    used = used_rows(table, rows, [*table.group_columns, "_cf_cluster", score, "_cf_y"])
+    codes, label = segment_codes(used, table, groups), used["_cf_y"].to_numpy()
+    scores = used[score].to_numpy()
+    weight = used["_cf_w"].to_numpy() if table.weighted else np.ones(len(used))
+    weights = {"weight": weight, "squared": squared_weights(table, weight)} if table.weighted else {}
+    tally, segments = tally_of_rows(codes, scores, label, segments=len(groups), **weights)
+    if len(segments):
+        number = _clusters(used["_cf_cluster"])
+        yield segments, tally, ClusterRows.of(codes, number, scores, label, weight, counts=table.roles.counts_rows)
 
 
 def _clusters(values: pl.Series) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -11,18 +11,20 @@ import numpy as np
 
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, count_columns
-from calframe._errors import counted
 from calframe._kernels import _special as special
 from calframe._kernels._binned import ratio
+from calframe._kernels._cluster_sums import ClusterSums
 from calframe._kernels._intervals import rate_interval
-from calframe._kernels._selective import aurc, confidence_tally, excess_aurc
+from calframe._kernels._selective import aurc, confidence_tally, confidences, excess_aurc
 from calframe._kernels._tally import Tally
 from calframe._measures import METRICS
 from calframe._notes import NO_ROWS, Notes
-from calframe._reading import by_width, read_rows, read_tallies
+from calframe._reading import by_width, read_rows, read_with_clusters
 from calframe._table import Table
+from calframe._testing._cluster_rows import ClusterRows
 from calframe._testing._thresholds import Answered, certified, rows_needed
 from calframe._typing import Bools, Floats, Ints, RateInterval
+from calframe._words._numbers import plural
 
 _DECIMALS = 15  # finer ones are what floating point leaves of 1 - s
 Confidence: TypeAlias = Literal["confidence", "correctness"]
@@ -98,10 +100,14 @@ def selective_tables(table: Table, asked: Asked, *, engine: Any) -> Tables:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Sample:
-    """Some segments with rows: the tally of their confidences, what is answered, and how the scores are held."""
+    """Some segments with rows: the tally of their confidences, what is answered, and how the scores are held.
+
+    `clusters`: what clusters of rows share in each cell of what is answered, where rows have them.
+    """
 
     tally: Tally
     answered: Answered
+    clusters: ClusterSums | None
     is_logit: bool
     narrow: bool
 
@@ -135,7 +141,7 @@ class _Sample:
         answered = self.answered
         cells = answered.spoken(asked.points)
         accuracy = answered.accuracy[cells]
-        low, high = rate_interval(accuracy, answered.effective[cells], level=asked.level, method=asked.interval)
+        low, high = self._interval(cells, asked)
         columns = (
             self.shown(answered.confidence[cells]),
             answered.coverage[cells],
@@ -148,18 +154,43 @@ class _Sample:
         )
         return segments[answered.segment[cells]], dict(zip(_POINTS, columns, strict=True))
 
+    def _interval(self, cells: Ints, asked: Asked) -> tuple[Floats, Floats]:
+        """Return the interval of the accuracy from each of some cells up."""
+        accuracy, rows = self.answered.accuracy[cells], self.answered.effective[cells]
+
+        def ends(n: Floats) -> tuple[Floats, Floats]:
+            return rate_interval(accuracy, n, level=asked.level, method=asked.interval)
+
+        if self.clusters is None:
+            return ends(rows)
+        return self.clusters.each(lambda values: values[cells]).interval(ends, rows, level=asked.level)
+
 
 def _samples(table: Table, rows: nw.LazyFrame[Any], groups: Groups, asked: Asked) -> Iterator[tuple[Ints, _Sample]]:
     """Give the confidences of a table in chunks of whole segments, with the numbers of those segments."""
     by_logit = table.has_logits and table.view != "confidence"  # of several classes metrics, too, takes probabilities
     turned = table.view != "confidence" and asked.notion == "confidence"
     for narrow, some in by_width(table, rows):
-        for segments, scores in read_tallies(table, some, groups, by_logit=by_logit):
+        for segments, scores, rows_of in read_with_clusters(table, some, groups, by_logit=by_logit):
             tally = confidence_tally(scores, is_logit=by_logit) if turned else scores
             yield (
                 segments,
-                _Sample(tally=tally, answered=Answered.of_tally(tally), is_logit=by_logit, narrow=narrow),
+                _Sample(
+                    tally=tally,
+                    answered=Answered.of_tally(tally),
+                    clusters=None if rows_of is None else _shared(rows_of, turned=turned, is_logit=by_logit),
+                    is_logit=by_logit,
+                    narrow=narrow,
+                ),
             )
+
+
+def _shared(rows: ClusterRows, *, turned: bool, is_logit: bool) -> ClusterSums:
+    """Return what clusters share of being right from each confidence up."""
+    if not turned:
+        return rows.answered(rows.score, rows.label)
+    confidence, yes = confidences(rows.score, is_logit=is_logit)
+    return rows.answered(confidence, np.where(yes, rows.label, 1.0 - rows.label))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -195,27 +226,23 @@ class _Chosen:
         answered = sample.answered
         rows, right, known = answered.counted(frequency=frequency)
         for place, target in enumerate(asked.targets):
-            chosen = certified(answered, rows, right, target=target, level=asked.level)
+            chosen = certified(answered, rows, right, target=target, level=asked.level, clusters=sample.clusters)
             cell = np.where(known, chosen.cell, -1)
             held, at = cell >= 0, np.maximum(cell, 0)
             columns = sample.shown(answered.confidence[at]), answered.coverage[at], answered.accuracy[at], chosen.low
             for name, values in zip(_CHOSEN, columns, strict=True):
                 self.values[name][segments, place] = np.where(held, values, np.nan)
             self.n[segments, place] = np.where(held, _whole(answered.rows[at]), 0)
-            self._explain(segments, place, asked, held=held, known=known, able=chosen.starts > 0)
+            reasons = _reasons(target, asked.level, "row" if sample.clusters is None else "cluster")
+            self._explain(segments, place, reasons, held=held, known=known, able=chosen.starts > 0)
 
-    def _explain(self, segments: Ints, place: int, asked: Asked, *, held: Bools, known: Bools, able: Bools) -> None:
+    def _explain(
+        self, segments: Ints, place: int, reasons: Sequence[str], *, held: Bools, known: Bools, able: Bools
+    ) -> None:
         """Say where there is no threshold, and why."""
-        target = asked.targets[place]
-        least = counted(rows_needed(target, asked.level))
-        reasons = (
-            "no test of a threshold with importance weights that differ",
-            f"too few rows: it takes {least}, all of them right, to show an accuracy of {target:g}",
-            f"no threshold is shown to have an accuracy of {target:g}",
-        )
         reason = np.select([~known, ~able], [0, 1], 2).tolist()
         for segment, why, fine in zip(segments.tolist(), reason, held.tolist(), strict=True):
-            self.notes[segment * len(asked.targets) + place] = None if fine else reasons[why]
+            self.notes[segment * self.n.shape[1] + place] = None if fine else reasons[why]
 
     def columns(self, asked: Asked) -> dict[str, Column]:
         """Return the columns, target after target of each segment."""
@@ -229,6 +256,16 @@ class _Chosen:
             "accuracy_low": flat["accuracy_low"],
             "note": self.notes,
         }
+
+
+def _reasons(target: float, level: float, unit: str) -> tuple[str, str, str]:
+    """Return why there may be no threshold: it cannot be tested, too little is there, or nothing is shown."""
+    least = plural(rows_needed(target, level), unit)
+    return (
+        "no test of a threshold with importance weights that differ",
+        f"too few {unit}s: it takes {least}, all of them right, to show an accuracy of {target:g}",
+        f"no threshold is shown to have an accuracy of {target:g}",
+    )
 
 
 def _joined(parts: list[Points], *, weighted: bool) -> tuple[Ints, dict[str, Column]]:

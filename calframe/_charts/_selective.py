@@ -16,7 +16,6 @@ from calframe._charts._marks import described, layered
 from calframe._charts._named_lines import MOST_BANDS, MOST_TOGETHER, NamedLines, plotted
 from calframe._charts._names import curve_names, thousands
 from calframe._charts._theme import standalone, token
-from calframe._words._abstaining import FOR_WHOM
 from calframe._words._thresholds import threshold
 
 _COLUMNS: Final[Columns] = {
@@ -43,7 +42,9 @@ _MIDDLE: Final = 0.55  # of the coverage
 _SPOKEN: Final = 20  # of the coverage: points nearer to each other have no words of their own
 
 
-def coverage_curves(table: pl.DataFrame, targets: pl.DataFrame, *, keys: Sequence[str], width: int, level: str) -> Any:
+def coverage_curves(
+    table: pl.DataFrame, targets: pl.DataFrame, *, keys: Sequence[str], width: int, level: str, whom: str
+) -> Any:
     """Draw coverage-accuracy curves in plain colours, to be shown or saved by itself.
 
     Up to five curves share a plot; of more, the twelve of most rows have a panel each. Of up to three in a plot the
@@ -62,6 +63,8 @@ def coverage_curves(table: pl.DataFrame, targets: pl.DataFrame, *, keys: Sequenc
         Total width in pixels.
     level : str
         That of intervals and thresholds, such as "95%".
+    whom : str
+        For which rows thresholds are shown to hold.
 
     Returns
     -------
@@ -85,13 +88,13 @@ def coverage_curves(table: pl.DataFrame, targets: pl.DataFrame, *, keys: Sequenc
         return layered(parts, width=lines.side, height=lines.height)
 
     drawing, shown = plotted(points, draw, width=width)
-    return standalone(drawing, caption=_caption(level, shown, bands=bands, targets=chosen), width=width)
+    return standalone(drawing, caption=_caption(level, shown, whom, bands=bands, targets=chosen), width=width)
 
 
-def _caption(level: str, shown: str, *, bands: bool, targets: pl.DataFrame) -> str:
+def _caption(level: str, shown: str, whom: str, *, bands: bool, targets: pl.DataFrame) -> str:
     """Say what lines, bands and dots are."""
     band = f" Shaded: {level} interval at each threshold by itself." if bands else ""
-    shown_for = f"thresholds shown to reach them at {level} {FOR_WHOM}"
+    shown_for = f"thresholds shown to reach them at {level} {whom}"
     targeted = f" Dashed: target accuracies; dots: {shown_for}." if targets.height else ""
     return (
         f"Line: accuracy (up) of the share of rows answered (along), the most confident first, from {_FEWEST} rows on."

@@ -6,7 +6,7 @@ import numpy as np
 
 from calframe._kernels._binned import power_of_two, ratio, run_starts, running_sum, segment_sum
 from calframe._kernels._tally import Tally
-from calframe._typing import Floats
+from calframe._typing import Bools, Floats
 
 _HALF = 0.5  # from here on the positive class is predicted
 _NARROW = 2**16  # segments that a 16-bit key tells apart
@@ -34,8 +34,7 @@ def confidence_tally(tally: Tally, *, is_logit: bool = False) -> Tally:
     >>> found.score, found.rows, found.positive
     (array([0.5, 0.7]), array([1., 5.]), array([1., 4.]))
     """
-    yes, segment = tally.score >= (0.0 if is_logit else _HALF), tally.segment
-    confidence = np.abs(tally.score) if is_logit else np.where(yes, tally.score, 1.0 - tally.score)
+    segment, (confidence, yes) = tally.segment, confidences(tally.score, is_logit=is_logit)
     order = np.argsort(confidence)
     key = segment.astype(np.uint16) if len(tally) <= _NARROW else segment
     order = order[np.argsort(key[order], kind="stable")]  # a radix sort where the key is narrow
@@ -52,6 +51,12 @@ def confidence_tally(tally: Tally, *, is_logit: bool = False) -> Tally:
         squared=segment_sum(tally.squared[order], cells),
         squared_positive=segment_sum(squared_right[order], cells),
     )
+
+
+def confidences(score: Floats, *, is_logit: bool = False) -> tuple[Floats, Bools]:
+    """Return how sure the prediction of each score is, and whether it is the positive class; see `confidence_tally`."""
+    yes: Bools = score >= (0.0 if is_logit else _HALF)
+    return np.abs(score) if is_logit else np.where(yes, score, 1.0 - score), yes
 
 
 def aurc(tally: Tally) -> Floats:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from calframe._kernels._binned import effective_rows, run_starts, segment_sum
+from calframe._kernels._cluster_sums import ClusterSums
 from calframe._kernels._intervals import loss_interval
 from calframe._kernels._isotonic import blocks
 from calframe._kernels._paired_interval import paired_interval
@@ -139,7 +142,9 @@ class Acted:
         return (self.tp + self.fp) / self.weight
 
 
-def expected_cost(acted: Acted, costs: Costs, *, level: float) -> tuple[Floats, Floats, Floats]:
+def expected_cost(
+    acted: Acted, costs: Costs, *, level: float, clusters: ClusterSums | None = None
+) -> tuple[Floats, Floats, Floats]:
     """Return the mean cost of a row, ``(FP fp + FN fn) / n``, and the ends of its interval.
 
     The interval is Wilson's, carried over to costs of several sizes: see `loss_interval`. Its wrong prediction is the
@@ -153,6 +158,8 @@ def expected_cost(acted: Acted, costs: Costs, *, level: float) -> tuple[Floats, 
         The costs.
     level : float
         Confidence level.
+    clusters : ClusterSums, optional
+        What clusters of rows share of the costs.
 
     Examples
     --------
@@ -170,7 +177,9 @@ def expected_cost(acted: Acted, costs: Costs, *, level: float) -> tuple[Floats, 
         np.where(acted.tp + acted.fp > 0.0, costs.fp, 0.0), np.where(acted.fn + acted.tn > 0.0, costs.fn, 0.0)
     )
     rows = effective_rows(weight, acted.squared)
-    low, high = loss_interval(mean, second, rows, right=np.zeros_like(mean), wrong=dearest, level=level)
+
+    interval = partial(loss_interval, mean, second, right=np.zeros_like(mean), wrong=dearest)
+    low, high = _ends(interval, rows, clusters, level=level)
     return mean, low, np.minimum(high, np.maximum(dearest, mean))
 
 
@@ -182,7 +191,9 @@ class Saved(NamedTuple):
     high: Floats
 
 
-def saved_by_acting(acted: Acted, costs: Costs, *, level: float) -> Saved:
+def saved_by_acting(
+    acted: Acted, costs: Costs, *, level: float, clusters: tuple[ClusterSums, ClusterSums] | None = None
+) -> Saved:
     """Return what a rule saves a row against the cheaper of acting on all and on none.
 
     A row that is left alone costs as much less than acting on it as a false positive does, if it is negative, and more
@@ -201,6 +212,8 @@ def saved_by_acting(acted: Acted, costs: Costs, *, level: float) -> Saved:
         The costs.
     level : float
         Confidence level.
+    clusters : tuple of ClusterSums, optional
+        What clusters of rows share of the differences to acting on all, and to acting on none: see `savings`.
 
     Examples
     --------
@@ -213,14 +226,38 @@ def saved_by_acting(acted: Acted, costs: Costs, *, level: float) -> Saved:
     """
     weight = acted.weight
     rows = effective_rows(weight, acted.squared)
-    missed = costs.fn if costs.fp > 0.0 else 0.0  # from a threshold of 0 on nobody is left alone
-    savings, lows, highs = [], [], []
-    for won, lost, gain, loss in ((acted.tn, acted.fn, costs.fp, missed), (acted.tp, acted.fp, costs.fn, costs.fp)):
-        shares = won / weight, lost / weight
-        savings.append(gain * shares[0] - loss * shares[1])
-        lows.append(paired_interval(*shares, rows, gain=gain, loss=loss, level=level)[0])
-        highs.append(paired_interval(*shares, rows, gain=gain, loss=loss, level=(1.0 + level) / 2.0)[1])
-    return Saved(np.minimum(*savings), np.minimum(*lows), np.minimum(*highs))
+    found, lows, highs = [], [], []
+    sides = ((acted.tn, acted.fn, costs.fp, _missed(costs)), (acted.tp, acted.fp, costs.fn, costs.fp))
+    for place, (won, lost, gain, loss) in enumerate(sides):
+        interval = partial(paired_interval, won / weight, lost / weight, gain=gain, loss=loss)
+        shared = None if clusters is None else clusters[place]
+        found.append(gain * (won / weight) - loss * (lost / weight))
+        lows.append(_ends(interval, rows, shared, level=level)[0])
+        highs.append(_ends(interval, rows, shared, level=(1.0 + level) / 2.0)[1])
+    return Saved(np.minimum(*found), np.minimum(*lows), np.minimum(*highs))
+
+
+def savings(label: Floats, costs: Costs) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Return what rows cost less than if all, and than if none are acted on: each if acted on, and if left alone."""
+    negative, nothing = 1.0 - label, np.zeros_like(label)
+    over_all = nothing, costs.fp * negative - _missed(costs) * label
+    return over_all, (costs.fn * label - costs.fp * negative, nothing)
+
+
+def _missed(costs: Costs) -> float:
+    """Return what a positive that is left alone costs; from a threshold of 0 on nobody is."""
+    return costs.fn if costs.fp > 0.0 else 0.0
+
+
+def _ends(
+    interval: Callable[..., tuple[Floats, Floats]], rows: Floats, clusters: ClusterSums | None, *, level: float
+) -> tuple[Floats, Floats]:
+    """Return an interval from rows, or from what clusters leave of them."""
+
+    def ends(n: Floats) -> tuple[Floats, Floats]:
+        return interval(n, level=level)
+
+    return ends(rows) if clusters is None else clusters.interval(ends, rows, level=level)
 
 
 def net_benefit(acted: Acted, thresholds: Floats) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 
 from calframe._kernels import _special as special
 from calframe._kernels._binned import changes, effective_rows, power_of_two, ranges, running_sum
+from calframe._kernels._cluster_sums import ClusterSums
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
 
@@ -142,7 +143,15 @@ class Thresholds:
     starts: Ints
 
 
-def certified(answered: Answered, rows: Floats, right: Floats, *, target: float, level: float) -> Thresholds:
+def certified(
+    answered: Answered,
+    rows: Floats,
+    right: Floats,
+    *,
+    target: float,
+    level: float,
+    clusters: ClusterSums | None = None,
+) -> Thresholds:
     """Return the lowest threshold from which up the accuracy is shown to be at least `target`.
 
     Each threshold has an exact binomial test of the hypothesis that the accuracy from it up is below the target, with
@@ -155,6 +164,10 @@ def certified(answered: Answered, rows: Floats, right: Floats, *, target: float,
     confidence are no more often right than those above them, since then the rows above the first threshold that
     fails are a plain sample; where they are, it holds but for how the sample's confidences happened to fall.
 
+    Of rows in clusters as many count as `least_favourable` leaves, and the tail is that of the beta distribution, which
+    is the binomial one of whole numbers (Korn and Graubard, 1998). Starting places are looked for where so many rows
+    that are all right, with their clusters counted as single rows, are rejected.
+
     Parameters
     ----------
     answered : Answered
@@ -165,9 +178,14 @@ def certified(answered: Answered, rows: Floats, right: Floats, *, target: float,
         The accuracy wanted, between 0 and 1.
     level : float
         The confidence level.
+    clusters : ClusterSums, optional
+        What clusters of rows share, in each cell.
 
     References
     ----------
+    Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data. Survey Methodology 24, 193-201.
+
     Angelopoulos, A. N., Bates, S., Candès, E. J., Jordan, M. I. and Lei, L. (2021). Learn then test: calibrating
     predictive algorithms to achieve risk control. https://doi.org/10.48550/arXiv.2110.01052
 
@@ -186,7 +204,9 @@ def certified(answered: Answered, rows: Floats, right: Floats, *, target: float,
     """
     alpha = 1.0 - level
     total = rows[answered.stops - 1]
-    starts = _starting_places(total, target, alpha)
+    starts = _starting_places(answered, rows, clusters, target, alpha)
+    effect = 1.0 if clusters is None else least_favourable(clusters, answered.accuracy, target)
+    tested, hits = rows / effect, right / effect
     share = alpha / np.maximum(starts, 1)
     cell, spent = np.full(len(answered), -1), np.zeros(len(answered))
     allowed = np.zeros(len(answered))
@@ -196,14 +216,45 @@ def certified(answered: Answered, rows: Floats, right: Floats, *, target: float,
         first = _reached(answered, rows, np.ceil(total / 2.0**place))
         after = answered.stops if place == 0 else _reached(answered, rows, np.ceil(total / 2.0 ** (place - 1)))
         stop = np.where(active, after, first)
-        failed = _first_failure(rows, right, first, stop, allowed, target=target)
+        failed = _first_failure(tested, hits, first, stop, allowed, target=target)
         passed = failed > first
         cell, spent = np.where(passed, failed - 1, cell), np.where(passed, allowed, spent)
         allowed = np.where(failed == stop, allowed, 0.0)
     chosen = cell >= 0
     at = np.where(chosen, cell, 0)
-    low = special.betaincinv(np.maximum(right[at], 0.5), rows[at] - right[at] + 1.0, np.where(chosen, spent, 0.5))
+    low = special.betaincinv(np.maximum(hits[at], 0.5), tested[at] - hits[at] + 1.0, np.where(chosen, spent, 0.5))
     return Thresholds(cell=cell, low=np.where(chosen, low, np.nan), starts=starts)
+
+
+def least_favourable(clusters: ClusterSums, accuracy: Floats, target: float) -> Floats:
+    """Return the design effect under the law at which it is hardest to tell that the accuracy is below a target.
+
+    Rows that have all been right so far, or nearly so, do not show how their clusters scatter: a cluster that is wholly
+    wrong may be rare, and still be what takes the accuracy below the target. So the hypothesis is that of the clusters
+    seen, of which the share ``1 - t / a`` is wholly wrong, which takes the accuracy a seen down to the target t. The
+    sum of squares of totals is ``(t / a) sum (R_c - t n_c)^2 + (1 - t / a) sum (t n_c)^2`` then, with R_c of n_c rows
+    of a cluster right, and ``t (1 - t) sum n_c`` for independent rows. At an accuracy of t that is the design effect of
+    the rows seen; without an error it counts a cluster as a row; and of clusters of copies it is the number of copies.
+
+    Examples
+    --------
+    Forty rows in ten clusters of four: all right, four wrong in one cluster, and four wrong in four clusters.
+
+    >>> from calframe._kernels._cluster_sums import Events
+    >>> cluster, rows, cell = np.repeat(np.arange(10), 4), np.arange(40), np.zeros(40, dtype=np.int64)
+    >>> for wrong in ([], [0, 1, 2, 3], [0, 4, 8, 12]):
+    ...     events = Events.of_rows(1.0 - np.isin(rows, wrong))
+    ...     found = ClusterSums.running(cluster, None, cell, events, np.array([0]), 1)
+    ...     print(least_favourable(found, np.array([1 - len(wrong) / 40]), 0.8).round(3))
+    [4.]
+    [4.]
+    [2.333]
+    """
+    above = accuracy > target
+    kept = target / np.where(above, accuracy, 1.0)
+    scatter = kept * clusters.clusters.about(target) + (1.0 - kept) * target**2 * clusters.clusters.weight
+    alone = np.where(clusters.rows.weight > 0.0, clusters.rows.weight, np.inf) * target * (1.0 - target)
+    return np.where(above, np.maximum(scatter / alone, 1.0), clusters.most)
 
 
 def rows_needed(target: float, level: float) -> int:
@@ -217,12 +268,18 @@ def rows_needed(target: float, level: float) -> int:
     return int(np.ceil(np.log(1.0 - level) / np.log(target)))
 
 
-def _starting_places(total: Floats, target: float, alpha: float) -> Ints:
+def _starting_places(
+    answered: Answered, rows: Floats, clusters: ClusterSums | None, target: float, alpha: float
+) -> Ints:
     """Return how often a segment can be halved so that rows that are all right are still rejected."""
+    total = rows[answered.stops - 1]
+    alike = None if clusters is None else clusters.most
     places = np.zeros(len(total), dtype=np.int64)
     for place in range(int(np.log2(max(total.max(initial=1.0), 1.0))) + 1):
-        able = np.ceil(total / 2.0**place) * np.log(target) <= np.log(alpha / (place + 1))
-        places += able
+        rank = np.ceil(total / 2.0**place)
+        count = rank if alike is None else np.ceil(rank / alike[_reached(answered, rows, rank)])
+        able = count * np.log(target) <= np.log(alpha / (place + 1))
+        places += able & (places == place)
     return places
 
 

@@ -10,13 +10,17 @@ from calframe._words._listing import SHOWN, WIDTH, key_name, listing
 from calframe._words._numbers import number, percent
 from calframe._words._thresholds import threshold
 
-FOR_WHOM = "for independent rows like these"  # the rows that a threshold is shown to hold for
 _COVERAGES = (0.25, 0.5, 0.75, 1.0)
 _MOST_TARGETS = 6
 _NAME_WIDTH = 32
 _ROUNDING = 1e-9
 
 Row = Mapping[str, Any]
+
+
+def for_whom(*, clustered: bool) -> str:
+    """Say which rows a threshold is shown to hold for."""
+    return f"for independent {'clusters of ' if clustered else ''}rows like these"
 
 
 def target_lines(targets: Sequence[Row], asked: Sequence[float], keys: Sequence[str]) -> list[str]:

@@ -31,7 +31,8 @@ from scipy import special
 from calframe._kernels._building import tallies
 from calframe._kernels._tally import Tally
 from calframe._testing._draws import Drawing
-from calframe._testing._patterns import Rules, Values, adjust, measured, patterns
+from calframe._testing._pattern_numbers import measured
+from calframe._testing._patterns import Rules, Values, adjust, patterns
 
 Floats = NDArray[np.float64]
 World = tuple[Callable[[np.random.Generator, int], Floats], Callable[[Floats], Floats], bool]

@@ -125,8 +125,8 @@ def simulate(world: World, n: int, *, replicates: int, seed: int) -> dict[float,
             naive = chosen.select("sample").join(reached, on="sample", how="left", maintain_order="left")
             parts[target].append(
                 {
-                    "failed": _fails(world, chosen["threshold"], target),
-                    "naive_failed": _fails(world, naive["threshold"], target),
+                    "failed": fails(world, chosen["threshold"], target),
+                    "naive_failed": fails(world, naive["threshold"], target),
                     "held": chosen["threshold"].is_not_null().cast(pl.Float64).to_numpy(),
                     "coverage": chosen["coverage"].fill_null(0.0).to_numpy(),
                 }
@@ -155,7 +155,7 @@ def lines(*, replicates: int, seed: int, sizes: Sequence[int] = SIZES) -> Iterat
                 )
 
 
-def _fails(world: World, thresholds: pl.Series, target: float) -> Floats:
+def fails(world: World, thresholds: pl.Series, target: float) -> Floats:
     """Return 1 where there is a threshold and its true accuracy is below the target."""
     failed = np.zeros(len(thresholds))
     there = thresholds.is_not_null().to_numpy()
