@@ -103,12 +103,12 @@ def test_psi_and_ks_go_by_clusters_as_by_hand() -> None:
     )
     line = followed(table, reference="first", psi_bins=[0.0, 0.5, 1.0]).table.row(1, named=True)
     few = (t.ppf(0.975, 39) / norm.ppf(0.975)) ** 2
-    variance = few * (0.75 * 0.25 + 0.5 * 0.5) / 39  # of the difference of the shares
+    variance = few * (0.75 * 0.25 + 0.5 * 0.5) / 40 / (1 - 1 / 40) ** 2  # of shares' difference
     pooled = 50 / 80
     expected = variance * (1 / pooled + 1 / (1 - pooled))
     assert line["psi_expected"] == pytest.approx(expected, rel=1e-12)
     assert line["psi"] == pytest.approx(0.25 * np.log(0.5 / 0.25) - 0.25 * np.log(0.5 / 0.75), rel=1e-12)
-    rows = 39 / few
+    rows = 40 * (1 - 1 / 40) ** 2 / few
     if line["psi_pvalue"] is None:  # 25 rows of a cluster's worth are wanted in each bin
         assert rows * min(pooled, 1 - pooled) < 25
     else:

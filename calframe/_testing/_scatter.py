@@ -167,7 +167,7 @@ class Samples:
         Where one outcome is all there is, outcomes say nothing of what the rows of a cluster share, and it may be all.
         """
         g, weight, whole = np.nan_to_num(gap), self.paired(self.cells.weight), self.summed(self.cells.weight)
-        total = (self.paired(self.cells.residual) + g[self.where] * weight) / _less(weight, whole[self.where])
+        total = (self.paired(self.cells.residual) + g[self.where] * weight) / less_part(weight, whole[self.where])
         alone = self.cells.cluster < 0
         squared, lone = self.summed(self.cells.squares[0] * alone), self.summed(self.cells.weight * alone)
         typical = squared / np.maximum(lone, TINY)  # weight of a row without a cluster
@@ -175,7 +175,7 @@ class Samples:
         found = Scatter.of(
             whole,
             alike,
-            self.over(total**2) + self.squares(g, alone) / _less(typical, whole) ** 2,
+            self.over(total**2) + self.squares(g, alone) / less_part(typical, whole) ** 2,
             self.squares(g),
         )
         one_outcome = np.minimum(positive, whole - positive) <= _ROUNDING * whole
@@ -205,6 +205,7 @@ def added(place: Ints, values: Floats, count: int = 0) -> Floats:
     return np.bincount(place, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _less(part: Floats, whole: Floats) -> Floats:
+def less_part(part: Floats | float, whole: Floats | float) -> Floats:
     """Return what is left of the whole without a part, as a share."""
-    return np.maximum(1.0 - part / np.maximum(whole, TINY), LEAST_LEFT)
+    left: Floats = np.maximum(1.0 - part / np.maximum(whole, TINY), LEAST_LEFT)
+    return left

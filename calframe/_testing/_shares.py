@@ -13,7 +13,7 @@ import numpy as np
 from calframe._kernels import _special as special
 from calframe._kernels._binned import ranges
 from calframe._kernels._tally import Tally
-from calframe._testing._scatter import LEAST_LEFT, TINY, Scatter, added
+from calframe._testing._scatter import TINY, Scatter, added, less_part
 from calframe._typing import Floats, Ints
 
 MOST_BINS = 100  # of which covariances are worked out
@@ -106,7 +106,7 @@ def share_scatter(parts: ClusterParts, samples: Tally, bins: Ints, count: int, *
     >>> both = Tally.of_counts(np.array([0]), np.array([0.2, 0.7]), np.array([2.0, 2.0]), np.zeros(2))
     >>> times = Scatter(count=np.array([2.0]), effect=np.array([1.0])).times(0.025)
     >>> (share_scatter(parts, both, np.array([0, 1]), 2, tail=0.025).effect() / times).round(9)
-    array([4.])
+    array([8.])
     """
     cells = _Cells.of(parts, samples, bins)
     size = len(samples)
@@ -115,8 +115,7 @@ def share_scatter(parts: ClusterParts, samples: Tally, bins: Ints, count: int, *
     ends = np.searchsorted(cells.sample, np.arange(size + 1))
     found = [cells.part(first, last).products(p) for first, last, p in zip(ends[:-1], ends[1:], share, strict=True)]
     effective = whole**2 / np.maximum([clusters for clusters, _ in found], TINY)
-    less = np.maximum(1.0 - 1.0 / np.maximum(effective, 1.0), LEAST_LEFT)  # what clusters take off their own mean
-    times = Scatter(count=effective, effect=1.0 / less).times(tail) / np.maximum(whole, TINY) ** 2
+    times = Scatter(count=effective, effect=np.ones(size)).times(tail) / np.maximum(whole, TINY) ** 2
     covariance = np.array([products for _, products in found]).reshape(size, count, count) * times[:, None, None]
     return ShareScatter(share=share, covariance=covariance, rows=whole**2 / np.maximum(squares, TINY))
 
@@ -154,6 +153,7 @@ class _Cells:
     def products(self, share: Floats) -> tuple[float, Floats]:
         """Return the sums over clusters of a sample of squared weights, and of products of what bins have too much.
 
+        Each is made up for what it takes off the shares that it is compared with.
         A single cluster does not show how it scatters: it stands for what one row would.
         """
         alone, count, whole = self.cluster < 0, len(share), self.weight.sum()
@@ -164,9 +164,11 @@ class _Cells:
         outer = np.outer(share, share)
         if squares >= whole**2 * (1.0 - _NOTHING):
             return squares, whole**2 * (np.diag(share) - outer)
-        off = totals - totals.sum(axis=1, keepdims=True) * share
-        crossed = np.outer(lone, share)
-        return squares, off.T @ off + np.diag(lone) - crossed - crossed.T + lone.sum() * outer
+        weight = totals.sum(axis=1, keepdims=True)
+        off = (totals - weight * share) / less_part(weight, whole)
+        crossed, typical = np.outer(lone, share), lone.sum() / max(self.weight[alone].sum(), TINY)
+        single = np.diag(lone) - crossed - crossed.T + lone.sum() * outer
+        return squares, off.T @ off + single / less_part(typical, whole) ** 2
 
 
 def clustered_stability(pooled: Floats, one: ShareScatter, other: ShareScatter) -> tuple[Floats, Floats]:
