@@ -135,7 +135,7 @@ class Audit:
         group = self.convention["reference"] or {}
         named = short(", ".join(f"{column} {value}" for column, value in group.items()))
         compared = [f"Gaps to {named}: .table has gap_to_reference."] if group else []
-        return compared + in_clusters(self.convention)
+        return compared + in_clusters(self.convention, judged=True)
 
 
 def audit(

@@ -233,6 +233,9 @@ def _could_be(frame: nw.LazyFrame[Any], role: str) -> list[str]:
             for name, dtype in schema.items()
             if isinstance(dtype, nw.String | nw.Categorical | nw.Enum | nw.Boolean)
         ]
+    if role == "cluster":
+        kinds = (nw.String, nw.Categorical, nw.Enum, nw.Date)
+        return [name for name, dtype in schema.items() if isinstance(dtype, kinds) or dtype.is_integer()]
     numbers = [name for name, dtype in schema.items() if _is_number(dtype)]
     if role == "weight" or not numbers:
         return numbers

@@ -36,6 +36,7 @@ from calframe._testing._draws import more_draws
 from calframe._testing._found import draws_needed
 from calframe._typing import Closed, Invalid, Json, Link, Names, Seed, Smoother, Strategy
 from calframe._words._lines import distinct, fitted, wrapped
+from calframe._words._listing import in_clusters
 from calframe._words._numbers import pvalue
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ class Comparison:
             lines.append(f"  {fitted(' '.join(keys), _NAME_WIDTH)} {value:>9} ({ends})  {said}")
         if len(table) > _SHOWN:
             lines.append(f"  {len(table) - _SHOWN:,} more in .table")
-        return "\n".join([*lines, *(line for note in self.notes for line in wrapped(note, _WIDTH))])
+        notes = [*self.notes, *in_clusters(self.convention)]
+        return "\n".join([*lines, *(line for note in notes for line in wrapped(note, _WIDTH))])
 
     def _repr_html_(self) -> str:
         table = to_polars(self.table)

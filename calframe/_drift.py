@@ -29,7 +29,16 @@ from calframe._testing._monitor import RUN_LENGTH
 from calframe._typing import Closed, Invalid, Link, Names, Strategy
 from calframe._verdicts import Rules, check_tolerance
 
-_MONITOR = ("time", "n_new", "log_e_value", "e_value", "log_e_value_max", "alarm", "log_detector", "detector_alarm")
+_MONITOR = (
+    "time",
+    "n_clusters",
+    "log_e_value",
+    "e_value",
+    "log_e_value_max",
+    "alarm",
+    "log_detector",
+    "detector_alarm",
+)
 _RESERVED = tuple(dict.fromkeys((*TABLE, *PARTS, *_MONITOR, "model")))
 _MOST_BINS = 10_000
 

@@ -38,6 +38,7 @@ from calframe._testing._groups import Df
 from calframe._testing._kernel import KernelLaw
 from calframe._typing import Closed, Invalid, Json, Link, Names, Score, Smoother, Strategy
 from calframe._words._lines import wrapped
+from calframe._words._listing import in_clusters
 from calframe._words._numbers import listed
 from calframe._words._numbers import pvalue as shown
 
@@ -109,7 +110,8 @@ class TestResult:
         shows = ".table" if self.groups is None else ".table, .groups"
         said = f"<TestResult: {named}, {many} at {self.convention['alpha']:g}; {shows}>"
         lines = rejected_lines(frame.to_dicts(), self.by)
-        return "\n".join([said, *lines, *(line for note in self.notes for line in wrapped(note, _WIDTH))])
+        notes = [*self.notes, *in_clusters(self.convention)]
+        return "\n".join([said, *lines, *(line for note in notes for line in wrapped(note, _WIDTH))])
 
     def _repr_html_(self) -> str:
         table = to_polars(self.table)

@@ -29,7 +29,9 @@ def _notes(groups: Groups, found: Found) -> list[str | None]:
 
 
 def rejected_lines(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list[str]:
-    """Return a line for each of the first few rows that are rejected, the smallest p-values first; of one row none."""
+    """Return a line for each of the first few rows that are rejected, smallest p-values first; of one row its own."""
+    if len(rows) == 1 and rows[0]["pvalue"] is not None:
+        return [f"  statistic {rows[0]['statistic']:.4g}, p {pvalue(rows[0]['pvalue'])}"]
     rejected = sorted((row for row in rows if row["reject"]), key=lambda row: row["pvalue_adjusted"])
     if len(rows) < 2 or not rejected:
         return []

@@ -116,7 +116,8 @@ class Report:
         """Return verdict, sentence and segments as text, within 80 columns."""
         from calframe._report._text import report_text  # noqa: PLC0415
 
-        return report_text(to_polars(self.table), verdict=self.verdict, headline=self.headline)
+        roles = self.findings.roles.convention()
+        return report_text(to_polars(self.table), verdict=self.verdict, headline=self.headline, roles=roles)
 
     def __bool__(self) -> bool:
         """Refuse: "not ok" and "not decided" are two things."""

@@ -47,7 +47,7 @@ def test_twenty_copies_of_each_row_say_what_one_copy_says(options: dict[str, obj
     for name in ("table", "parts"):
         mine, theirs = (getattr(found, name) for found in (one, many))
         assert_frame_equal(mine.drop("n", strict=False), theirs.drop("n", strict=False), abs_tol=1e-11)
-    evidence = [found.monitor.drop("n", "n_new") for found in (one, many)]
+    evidence = [found.monitor.drop("n", "n_clusters") for found in (one, many)]
     assert_frame_equal(*evidence, abs_tol=1e-11)
     assert (one.headline, one.about_reference, one.about_segments) == (
         many.headline,
@@ -70,7 +70,7 @@ def test_clusters_of_one_row_are_hardly_another_thing_than_rows() -> None:
     for name in ("gap_low", "simultaneous_high", "gap_change_low"):
         widths = [(found.table["gap"] - found.table[name]).abs().to_numpy() for found in (one, plain)]
         assert np.nanmax(np.abs(widths[0] / widths[1] - 1.0)) < (0.02 if "gap_change" not in name else 0.3)
-    assert_frame_equal(one.monitor.drop("n_new"), plain.monitor)
+    assert_frame_equal(one.monitor.drop("n_clusters"), plain.monitor)
 
 
 def test_a_null_is_a_cluster_of_its_own() -> None:
@@ -123,7 +123,7 @@ def test_the_monitor_bets_on_a_cluster_once() -> None:
     both = pl.concat([first, first.with_columns(day=pl.lit(dt.date(2024, 1, 2)))])
     monitor = followed(both, reference="first", every="1d").monitor
     alone = followed(first, reference="first", every="1d").monitor
-    assert monitor["n_new"].to_list() == [60, 0]
+    assert monitor["n_clusters"].to_list() == [60, 0]
     assert monitor["log_e_value"].to_list() == pytest.approx(alone["log_e_value"].to_list() * 2)
 
 
@@ -148,7 +148,8 @@ def test_one_cluster_tells_nothing() -> None:
 def test_results_say_which_rows_are_not_independent() -> None:
     found = followed(singles())
     assert found.convention["cluster"] == "id"
-    assert "Rows of one 'id' are not taken as independent." in repr(found)
+    assert "Rows of one 'id' are not taken as independent" in repr(found)
+    assert "it bets on 900 clusters, each where" in repr(found)
     assert found.to_dict()["convention"]["cluster"] == "id"
 
 

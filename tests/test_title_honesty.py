@@ -61,7 +61,7 @@ def test_heat_title_is_true(found: Findings) -> None:
         title = _titles.heat_title(one, alpha=found.alpha)
         shown = one.heat.filter("shown")
         if widest := re.match(
-            rf"(In bold cells )?\w+ (.+) is furthest off at scores of (.+): {NUMBER} pp too (\w+)", title
+            rf"(In bold cells )?\w+ (.+) is itself furthest off at scores of (.+): {NUMBER} pp too (\w+)", title
         ):
             assert one.segments["verdict"][0] in {"over", "under"}
             assert one.segments["segment"][0] == widest[2]

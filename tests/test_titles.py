@@ -72,22 +72,22 @@ TWENTY = [cell("Fine", f"{i}–{i + 1}%", 0.01, clear=i < 2) for i in range(20)]
 def test_heat_says_where_the_worst_segment_is_off() -> None:
     heat = [cell("West", "0–40%", 0.031, clear=True), cell("West", "40–100%", 0.12, clear=True)]
     found = titles.heat_title(grouping("area", WEST, FINE, heat=heat), alpha=0.05)
-    assert found == "area West is furthest off at scores of 40–100%: 12 pp too high"
+    assert found == "area West is itself furthest off at scores of 40–100%: 12 pp too high"
     heat = [cell("Coast", "0–40%", -0.031, clear=True), cell("Coast", "40–100%", -0.012, clear=True)]
     found = titles.heat_title(grouping("area", COAST, heat=heat), alpha=0.05)
-    assert found == "area Coast is furthest off at scores of 0–40%: 3 pp too low"
+    assert found == "area Coast is itself furthest off at scores of 0–40%: 3 pp too low"
 
 
 def test_heat_compares_clear_gaps_alone() -> None:
     heat = [cell("West", "0–40%", 0.05, clear=True), cell("West", "40–100%", 0.15, n=60)]
     found = titles.heat_title(grouping("area", WEST, heat=heat), alpha=0.05)
-    assert found == "In bold cells area West is furthest off at scores of 0–40%: 5 pp too high"
+    assert found == "In bold cells area West is itself furthest off at scores of 0–40%: 5 pp too high"
 
 
 def test_heat_leaves_out_cells_that_show_no_number() -> None:
     heat = [cell("West", "0–40%", 0.05, clear=True), cell("West", "40–100%", 0.4, n=20)]
     found = titles.heat_title(grouping("area", WEST, heat=heat), alpha=0.05)
-    assert found == "area West is furthest off at scores of 0–40%: 5 pp too high"
+    assert found == "area West is itself furthest off at scores of 0–40%: 5 pp too high"
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def _meaning(found: Audit) -> str:
         f"gap: mean score minus observed rate, in percentage points; tolerance {tolerance}; the widened intervals hold "
         "together over all segments; worst first: by verdict, then rows times gap."
     )
-    text = printable(" ".join([text, *in_clusters(found.convention)]))
+    text = printable(" ".join([text, *in_clusters(found.convention, judged=True)]))
     differences = to_polars(found.disparities).filter((pl.col("measure") == "gap") & pl.col("value").is_not_null())
     lines = [_difference(row) for row in differences.iter_rows(named=True)]
     return "".join(map(wrapped, [*lines, text + left_out(pl.DataFrame([_counts(found)]))]))

@@ -141,12 +141,13 @@ def check(
     modes = {name: arguments.pop(name) for name in ("fail_on", "strict")}
     found, rows = _computed(files, rules, **arguments)
     gate = Gate.of(found.findings, **modes)
-    options = {"alpha": arguments["alpha"], **modes}
+    options = {"alpha": arguments["alpha"], **modes, "cluster": arguments["cluster"]}
     text = json_text(gate, options=options, rows=rows) if json_output is not None else ""
     if json_output not in (None, _STDOUT):
         put_text(json_output, text)
         click.echo(f"Wrote {json_output}.", err=True)
-    _print(gate, arguments["alpha"], form=form, as_json=text if json_output == _STDOUT else None)
+    as_json = text if json_output == _STDOUT else None
+    _print(gate, arguments["alpha"], arguments["cluster"], form=form, as_json=as_json)
     context.exit(_TRIPPED if gate.tripped else 0)
 
 
@@ -252,7 +253,7 @@ def _is_whole(table: pl.LazyFrame, name: str) -> bool:
     return bool(table.select(((value == value.floor()) & value.is_finite()).all()).collect().item())
 
 
-def _print(gate: Gate, alpha: float, *, form: str, as_json: str | None) -> None:
+def _print(gate: Gate, alpha: float, cluster: str | None, *, form: str, as_json: str | None) -> None:
     from calframe._cli._check_view import check_view, verdict_lines  # noqa: PLC0415  rich is for tables, not for --help
 
     lines = "".join(f"{line}\n" for line in verdict_lines(gate))
@@ -263,4 +264,4 @@ def _print(gate: Gate, alpha: float, *, form: str, as_json: str | None) -> None:
         emit(lines.replace("##[", "## [") + "".join(f"{line}\n" for line in annotation_lines(gate)))
         append_summary(gate, alpha=alpha)
     else:
-        emit(check_view(gate, alpha=alpha))
+        emit(check_view(gate, alpha=alpha, cluster=cluster))

@@ -12,7 +12,8 @@ from calframe._cli._notes import wrapped
 from calframe._cli._terminal import takes_style, width
 from calframe._gate._rules import Finding, Gate, Rule
 from calframe._verdicts import CLEAR, LEANS, lean_note
-from calframe._words._lines import distinct
+from calframe._words._lines import distinct, printable
+from calframe._words._listing import in_clusters
 from calframe._words._numbers import interval, points
 
 _SENTENCE_CELLS = 48  # room of a segment's name in a sentence
@@ -90,7 +91,7 @@ def described(one: Finding) -> str:
     return f"{one.rule.text} at {distinct([name_text(one.place)], _SENTENCE_CELLS)[0]}: {seen}{rows}, {said}"
 
 
-def check_view(gate: Gate, *, alpha: float) -> str:
+def check_view(gate: Gate, *, alpha: float, cluster: str | None) -> str:
     """Lay out a gate: the verdict, then a table for each rule.
 
     Parameters
@@ -99,6 +100,8 @@ def check_view(gate: Gate, *, alpha: float) -> str:
         What was found.
     alpha
         Chance of any false alarm of a rule.
+    cluster
+        The column of clusters, if there is one.
 
     Returns
     -------
@@ -106,6 +109,7 @@ def check_view(gate: Gate, *, alpha: float) -> str:
         The text with a line break at its end, within 80 columns.
     """
     tables = [_table(rule, found, alpha) for rule, found in gate.by_rule()]
+    tables += [wrapped(printable(said)) for said in in_clusters({"cluster": cluster}, judged=True)]
     return "\n".join(["".join(map(wrapped, verdict_lines(gate))), *tables])
 
 

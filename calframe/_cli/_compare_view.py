@@ -12,7 +12,8 @@ from calframe._cli._terminal import takes_style, width
 from calframe._cli._words import as_options
 from calframe._compare import Comparison
 from calframe._results import to_polars
-from calframe._words._lines import distinct
+from calframe._words._lines import distinct, printable
+from calframe._words._listing import in_clusters
 
 _NAME_CELLS = 16  # room of a segment's, and of a model's name
 _SENTENCE_CELLS = 32  # room of a model's name in a sentence
@@ -76,4 +77,5 @@ def _meaning(found: Comparison) -> str:
         f"{100 * level:g}% each by itself. good: which values are. better: p adjusted ({correction}) at most "
         f"{alpha:g}, and an interval without 0."
     )
+    text = " ".join([text, *map(printable, in_clusters(found.convention))])
     return wrapped(text + left_out(one))

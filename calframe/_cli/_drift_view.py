@@ -11,7 +11,7 @@ from calframe._cli._grid import Column, grid, span
 from calframe._cli._names import short_names
 from calframe._cli._notes import left_out, wrapped
 from calframe._cli._terminal import NO_EDGE, PAGE, takes_style, width
-from calframe._drifting._alarms import Alarm, alarm_words
+from calframe._drifting._alarms import Alarm, alarm_words, betting_words
 from calframe._drifting._drawn import empty_words
 from calframe._drifting._frames import by_series
 from calframe._drifting._result import Drift
@@ -91,7 +91,8 @@ def _monitored(alarm: Alarm | None, found: Drift) -> str:
     if found.time is None or alarm is None:
         return ""
     quiet = f" in {alarm.batches:,} batch{'' if alarm.batches == 1 else 'es'}" if alarm.since is None else ""
-    return wrapped(f"{alarm_words([alarm], clip='--clip')}{quiet}")
+    said = f"{alarm_words([alarm], clip='--clip')}{quiet}"
+    return wrapped("; ".join(filter(None, [said, betting_words([alarm])])))
 
 
 def _meaning(found: Drift, table: pl.DataFrame) -> str:
@@ -105,5 +106,5 @@ def _meaning(found: Drift, table: pl.DataFrame) -> str:
     if found.time is not None:
         text += f" The monitor sounds at an e-value of {found.alarm_at:g}, whenever one looks. It knows no tolerance, "
         text += "and its date is when the evidence sufficed, not when the change began."
-    text = " ".join([text, *in_clusters(found.convention)])
+    text = " ".join([text, *in_clusters(found.convention, judged=True)])
     return wrapped(printable(text) + undated + left_out(table))

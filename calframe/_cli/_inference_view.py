@@ -11,6 +11,8 @@ from calframe._cli._notes import left_out, note_lines, wrapped
 from calframe._cli._terminal import takes_style, width
 from calframe._inference import TestResult
 from calframe._results import to_polars
+from calframe._words._lines import printable
+from calframe._words._listing import in_clusters
 
 _WORDS = {True: "rejected", False: "not rejected", None: NULL}
 _TEST = "_cf_test"
@@ -62,5 +64,6 @@ def _meaning(found: TestResult, table: pl.DataFrame) -> str:
     )
     if correction == "none":
         text = text.replace("p adjusted by none", "p")
+    text = printable(" ".join([text, *in_clusters(found.convention)]))
     keys = [name for name in (*found.by, "model") if name in table.columns]
     return wrapped(text + left_out(table.unique(subset=keys) if keys else table.head(1)))

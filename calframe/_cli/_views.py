@@ -10,6 +10,7 @@ from calframe._report._sentences import headline as pill
 from calframe._results import to_polars
 from calframe._verb_report import Report
 from calframe._words._lines import printable
+from calframe._words._listing import in_clusters
 from calframe._words._numbers import points
 
 _SHOWN_SEGMENTS = 20  # of each grouping, worst first
@@ -52,6 +53,7 @@ def report_view(report: Report, *, tolerance: float, alpha: float) -> str:
     judged = table.filter((pl.col("column") != "") & (pl.col("verdict") != "few")).height
     together = f"; the intervals hold together over {judged:,} judged segments" if judged > 1 else ""
     meaning = f"gap: mean score minus observed rate; tolerance {points(tolerance, sign=False)}{together}."
+    meaning = " ".join([meaning, *map(printable, in_clusters(report.findings.roles.convention(), judged=True))])
     tables = [
         judged_table(rows, head=rows["column"][0], alpha=alpha, most=_SHOWN_SEGMENTS, unit=True) for rows in groupings
     ]

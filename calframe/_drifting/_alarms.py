@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from calframe._words._numbers import plural
+
 _DAY, _MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
 _NOW = "now"  # without a time column there is one batch
 IMPOSSIBLE = "a row with score 0 or 1 was wrong"  # what makes evidence infinite
@@ -24,11 +26,14 @@ class Alarm(NamedTuple):
         After how many batches it was looked at.
     infinite : bool
         Whether it sounds because a label was impossible by its score: one such row is infinite evidence.
+    clusters : int or None
+        On how many clusters it bets, where rows are in clusters.
     """
 
     since: str | None
     batches: int
     infinite: bool = False
+    clusters: int | None = None
 
 
 def first_alarms(monitor: pl.DataFrame, keys: Sequence[str], *, zone: str | None) -> dict[tuple[Any, ...], Alarm]:
@@ -42,8 +47,14 @@ def first_alarms(monitor: pl.DataFrame, keys: Sequence[str], *, zone: str | None
     sounds, endless = monitor.get_column("alarm"), monitor.get_column("log_e_value") == math.inf
     frame = frame.with_columns(since=pl.when(sounds).then("since"), infinite=pl.when(sounds).then(endless))
     first = pl.col("since", "infinite").drop_nulls().first()
-    found = frame.group_by("all", *numbered, maintain_order=True).agg(first, pl.len().alias("batches"))
-    return {row[1:-3]: Alarm(row[-3], row[-1], bool(row[-2])) for row in found.iter_rows()}
+    frame = frame.with_columns(clusters=monitor["n_clusters"] if "n_clusters" in monitor.columns else pl.lit(None))
+    total = pl.when(pl.col("clusters").is_not_null().any()).then(pl.col("clusters").sum())
+    found = frame.group_by("all", *numbered, maintain_order=True).agg(first, pl.len().alias("batches"), total)
+    return {
+        row[1:-4]: Alarm(since, batches, bool(infinite), clusters)
+        for row in found.iter_rows()
+        for since, infinite, batches, clusters in [row[-4:]]
+    }
 
 
 def alarm_words(alarms: Collection[Alarm], *, clip: str = "clip=") -> str:
@@ -74,6 +85,20 @@ def alarm_words(alarms: Collection[Alarm], *, clip: str = "clip=") -> str:
         return f"monitor: alarm{when}{_endless(sounded, clip)}"
     first = f", the first{when}" if when else ""
     return f"monitor: alarm in {len(sounded):,} of {len(alarms):,} series{first}{_endless(sounded, clip)}"
+
+
+def betting_words(alarms: Collection[Alarm]) -> str:
+    """Say on how many clusters the monitor bets, where there are any: it may have had little to go by.
+
+    Examples
+    --------
+    >>> betting_words([Alarm(None, 9, clusters=30)])
+    'it bets on 30 clusters, each where it is first seen and as if it were one row'
+    """
+    known = [one.clusters for one in alarms if one.clusters is not None]
+    if not known:
+        return ""
+    return f"it bets on {plural(sum(known), 'cluster')}, each where it is first seen and as if it were one row"
 
 
 def _endless(sounded: Sequence[Alarm], clip: str) -> str:

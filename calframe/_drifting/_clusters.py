@@ -42,8 +42,8 @@ class Clusters:
         """Return what the parts add up to."""
         return ClusterCells.of_tally(self.group, self.cluster, self.tally)
 
-    def betting(self, group: Ints, series: Ints, *, counts: bool) -> tuple[Tally, Ints]:
-        """Return what a monitor may bet on: rows, weighted so that each cluster counts as one, and their groups.
+    def betting(self, group: Ints, series: Ints, *, counts: bool) -> tuple[Tally, Ints, Floats]:
+        """Return what a monitor may bet on: parts whose rows count as one together, their groups, how many clusters.
 
         Rows of a cluster share their luck, so that only what it does in its first batch is news: later rows of a series
         are left out. There their factors are raised to powers that add up to 1 at most, which gains nothing on average
@@ -66,9 +66,10 @@ class Clusters:
         first[inside] = False
         first[inside[np.unique(code[inside], return_index=True)[1]]] = True
         tally, group = self.tally.only(first & dated), self.group[first & dated]
-        rows = tally.total(tally.weight if counts else tally.rows)
-        share = tally.spread(1.0 / np.where(known[first & dated], rows, 1.0))
-        return replace(tally, weight=tally.weight * share, positive=tally.positive * share), group
+        rows, known = tally.total(tally.weight if counts else tally.rows), known[first & dated]
+        share = tally.spread(1.0 / np.where(known, rows, 1.0))
+        bets = replace(tally, weight=tally.weight * share, positive=tally.positive * share)
+        return bets, group, np.where(known, 1.0, rows)
 
     def parts(self, source: Ints, sample: Ints, of_group: Ints) -> ClusterParts:
         """Return the rows of samples.

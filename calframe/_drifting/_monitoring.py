@@ -49,7 +49,7 @@ def monitor_frame(reading: Reading, alarms: Alarms, *, clip: float | None) -> nw
     best, far = running_max(found.log_e_value, starts), running_max(found.log_detector, starts)
     columns = {
         "n": np.rint(batches.total(batches.rows)).astype(np.int64),
-        **({} if new is None else {"n_new": np.rint(new).astype(np.int64)}),
+        **({} if new is None else {"n_clusters": np.rint(new).astype(np.int64)}),
         "log_e_value": found.log_e_value,
         "e_value": _exp(found.log_e_value),
         "log_e_value_max": best,
@@ -63,14 +63,14 @@ def monitor_frame(reading: Reading, alarms: Alarms, *, clip: float | None) -> nw
 def _wealth(
     reading: Reading, batches: Tally, group: Ints, starts: Ints, *, clip: float | None
 ) -> tuple[Wealth, Floats | None]:
-    """Return the wealth after each batch, which is a group; and how many rows of new clusters it has, if any are told.
+    """Return the wealth after each batch, which is a group; and how many new clusters it has, if there are any.
 
     A label that could not be is one whatever it shares with others, also in a cluster that was seen before.
     """
     scale = 1.0 / reading.largest_weight
     if reading.clusters is None:
         return wealth(batches, starts, scale=scale, clip=clip), None
-    rows, own = reading.clusters.betting(group, reading.days.series, counts=reading.table.roles.counts_rows)
+    rows, own, number = reading.clusters.betting(group, reading.days.series, counts=reading.table.roles.counts_rows)
     place = np.full(len(reading.groups), -1)
     place[group] = np.arange(len(group))
     new, batch = gathered(rows, np.arange(len(rows)), place[own])
@@ -78,9 +78,7 @@ def _wealth(
     bets = wealth(new, np.searchsorted(batch, starts), scale=scale, clip=clip)
     endless = refuted(batches, starts, clip=clip)
     found = Wealth(*(np.where(endless, np.inf, values[last]) for values in bets))
-    told = np.zeros(len(group))
-    told[batch] = new.total(new.rows)
-    return found, told
+    return found, np.bincount(place[own], number, len(group)).astype(np.float64)
 
 
 def _closed(reading: Reading, columns: dict[str, Any], group: Ints) -> nw.DataFrame[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from calframe._drifting._alarms import Alarm, alarm_words, first_alarms
+from calframe._drifting._alarms import Alarm, alarm_words, betting_words, first_alarms
 from calframe._drifting._course import Since
 from calframe._drifting._drawn import empty_words
 from calframe._drifting._frames import by_series, plain
@@ -57,8 +57,8 @@ class Drift:
         One row per compared row of `table` and ``measure`` ("gap", "brier"): its value in the ``reference``, what
         ``score_mix``, ``class_prior`` and the ``rest`` added, in that order, and its ``current`` value. They add up.
     monitor : DataFrame
-        One row per segment, model and batch: ``time``, ``n``, ``n_new``? (with clusters, the rows of those not seen
-        before, which alone take part), ``log_e_value`` (natural logarithm) and ``e_value`` (1 is
+        One row per segment, model and batch: ``time``, ``n``, ``n_clusters``? (how many clusters were not
+        seen before: these alone are bet on, each as one row), ``log_e_value`` (natural logarithm) and ``e_value`` (1 is
         no evidence, more is evidence against the scores; infinite from a row on with score 0 and label 1, or score 1
         and label 0, unless ``clip=`` kept scores from 0 and 1), ``log_e_value_max`` (largest so far), ``alarm``
         (whether that has reached `alarm_at`), ``log_detector`` and ``detector_alarm`` of the e-detector.
@@ -248,7 +248,7 @@ class Drift:
         """Say what was found, in a few lines."""
         lines = [f"<Drift: {self._size()}; .table, .parts, .monitor, .plot()>"]
         told = (self.headline, self.about_segments, self.about_reference)
-        for text in (*told, *self._counted(), *in_clusters(self.convention)):
+        for text in (*told, *self._counted(), *in_clusters(self.convention, judged=True)):
             lines += textwrap.wrap(text or "", _LINE_WIDTH, initial_indent="  ", subsequent_indent="    ")
         return "\n".join(lines)
 
@@ -293,7 +293,8 @@ class Drift:
         differ = f"gap differs from that of {self.reference:.30} in {(tested <= self.alpha).sum():,}"
         none = f"no gap could be tested against that of {self.reference:.30}"
         said = [f"{differ} of {plural(len(tested), 'test')}" if len(tested) else none] if self.course.height else []
-        said += [alarm_words(self.alarms().values())]
+        alarms = self.alarms().values()
+        said += ["; ".join(filter(None, [alarm_words(alarms), betting_words(alarms)]))]
         said += [empty_words(self.n_empty).removesuffix(".")] if self.n_empty else []
         return said + ([f"{rows(self.n_undated)} without a time, in no period"] if self.n_undated else [])
 
@@ -307,7 +308,7 @@ class Drift:
             self.about_segments,
             self.about_reference,
             f"{'; '.join(self._counted())}.",
-            *in_clusters(self.convention),
+            *in_clusters(self.convention, judged=True),
         ]
         said.append(psi_words(table, alpha=self.alpha))
         return html_table(shown, caption=" ".join(text for text in said if text))

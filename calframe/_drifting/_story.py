@@ -160,6 +160,8 @@ def _none_judged(course: pl.DataFrame, every: Every, option: str) -> str:
     if total < 2:
         few = f"The one period has too few rows to be judged ({needed.removesuffix(' rows')} needed)"
         return few if total else "There is no period to be judged"
+    if enough:
+        return f"None of {total:,} periods has the {needed} needed to be judged: weights or clusters leave fewer"
     further = longer(every)
     advice = f"; a longer period may have them ({option.format(further)})" if further else ""
     return f"None of {total:,} periods has the {needed} needed to be judged{advice}"

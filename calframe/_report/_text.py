@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 
 from calframe._verdicts import WORDS
 from calframe._words._lines import fitted, printable, wrapped
+from calframe._words._listing import in_clusters
 from calframe._words._numbers import points
 
 _WIDTH = 80
@@ -13,7 +17,7 @@ _NAME_WIDTH = 32
 _SHOWN_SEGMENTS = 20
 
 
-def report_text(table: pl.DataFrame, *, verdict: str, headline: str) -> str:
+def report_text(table: pl.DataFrame, *, verdict: str, headline: str, roles: Mapping[str, Any]) -> str:
     """Return verdict, sentence and segments, worst first, within 80 columns.
 
     Parameters
@@ -22,6 +26,8 @@ def report_text(table: pl.DataFrame, *, verdict: str, headline: str) -> str:
         The segments, with ``column``, ``segment``, ``gap``, ``n`` and ``verdict``; the whole table has no column.
     verdict, headline : str
         The verdict and its sentence.
+    roles : mapping
+        How columns were read.
     """
     lines = [f"<Report: {verdict}>", *wrapped(printable(headline), _WIDTH)]
     segments = table.filter(pl.col("column") != "")
@@ -31,4 +37,5 @@ def report_text(table: pl.DataFrame, *, verdict: str, headline: str) -> str:
         lines.append(f"  {name} {gap:>9} {row['n']:>12,}  {' '.join(WORDS[row['verdict']])}")
     if segments.height > _SHOWN_SEGMENTS:
         lines.append(f"  and {segments.height - _SHOWN_SEGMENTS:,} more in .table")
+    lines += [line for said in in_clusters(roles, judged=True) for line in wrapped(said, _WIDTH)]
     return "\n".join([*lines, ".show(), .save(path), .to_dict(), .table"])

@@ -48,7 +48,7 @@ def heat_title(grouping: Grouping, *, alpha: float) -> str:
         if (own["gap"].abs() > abs(cell["gap"])).any():
             name = f"In bold cells {name}"
         size = f"{whole_points(cell['gap'])} pp too {'high' if cell['gap'] > 0 else 'low'}"
-        return f"{name} is furthest off at scores of {cell['range']}: {size}"
+        return f"{name} is itself furthest off at scores of {cell['range']}: {size}"
     out = cells.filter(pl.col("clear")).height
     stand = "stands" if out == 1 else "stand"
     return (

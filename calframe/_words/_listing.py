@@ -85,13 +85,15 @@ def scored_by(scores: Sequence[str], keys: Collection[str]) -> str:
     return shown if "model" in keys or len(scores) == 1 else f"the classes {shown}"
 
 
-def in_clusters(convention: Mapping[str, Any]) -> list[str]:
+def in_clusters(convention: Mapping[str, Any], *, judged: bool = False) -> list[str]:
     """Say which rows are not taken as independent, if any are.
 
     Parameters
     ----------
     convention : mapping
         How columns were read, with the column ``cluster`` if there is one.
+    judged : bool, default False
+        Whether there are verdicts, some of which may be that rows are too few.
 
     Examples
     --------
@@ -99,4 +101,7 @@ def in_clusters(convention: Mapping[str, Any]) -> list[str]:
     ["Rows of one 'person' are not taken as independent."]
     """
     column = convention.get("cluster")
-    return [] if column is None else [f"Rows of one {short(column)!r} are not taken as independent."]
+    if column is None:
+        return []
+    few = "; where rows are too few, it may be clusters that are" if judged else ""
+    return [f"Rows of one {short(column)!r} are not taken as independent{few}."]
