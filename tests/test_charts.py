@@ -102,6 +102,12 @@ def test_standalone_draws_the_same_size_in_plain_colours(name):
     assert size(vlc.vegalite_to_svg(plain, vl_version="6.4")) == size(drawn(name, WIDE))
 
 
+@pytest.mark.parametrize("name", ["forest", "timeline", "multiples"])  # layers, and parts below and beside each other
+def test_standalone_is_the_chart_that_altair_reads_from_its_specification(name):
+    alone = standalone(build(name, NARROW)).to_dict()
+    assert alone == alt.Chart.from_dict(resolved(specification(build(name, NARROW)), LIGHT)).to_dict()
+
+
 # Colours
 
 

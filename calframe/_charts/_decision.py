@@ -11,7 +11,7 @@ from polars import selectors as cs
 
 from calframe._charts._axes import LABELS, Domain, fixed, score_x, upper_end
 from calframe._charts._data import Columns, inline, tidy
-from calframe._charts._marks import Part, layered
+from calframe._charts._marks import Part, layered, y_pixel
 from calframe._charts._named_lines import NamedLines, plotted
 from calframe._charts._names import curve_names
 from calframe._charts._theme import standalone, token
@@ -140,7 +140,7 @@ def _upright(threshold: float, x: alt.X, *, is_right: bool, labelled: bool) -> l
     rule = alt.Chart(place).mark_rule(color=token("faint"), strokeDash=[4, 4], strokeWidth=1, aria=False)
     side: dict[str, Any] = {"align": "right", "dx": -5} if is_right else {"align": "left", "dx": 5}
     words = alt.Chart(place).mark_text(baseline="top", color=token("muted"), aria=False, **side)
-    return [rule.encode(x=x), *[words.encode(x=x, y=alt.value(2), text=alt.Text("words:N"))] * labelled]
+    return [rule.encode(x=x), *[words.encode(x=x, y=y_pixel(2), text=alt.Text("words:N"))] * labelled]
 
 
 def _level(y: alt.Y) -> alt.Chart:

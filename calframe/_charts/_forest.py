@@ -20,6 +20,7 @@ from calframe._charts._marks import (
     state_fill,
     state_stroke,
     words,
+    y_pixel,
 )
 from calframe._charts._theme import PADDING, Drawing, inner, is_wide, themed, token
 
@@ -196,7 +197,7 @@ def _lines(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
     colour = alt.ColorValue(token("rule"))
     below = alt.Chart(inline(rows, "segment")).mark_rule(**across)
     top = alt.Chart(single()).mark_rule(**across)
-    return [below.encode(y=frame.y(at=1), color=colour), top.encode(y=alt.value(0), color=colour)]
+    return [below.encode(y=frame.y(at=1), color=colour), top.encode(y=y_pixel(0), color=colour)]
 
 
 def _intervals(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:

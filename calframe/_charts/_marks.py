@@ -15,6 +15,10 @@ Align: TypeAlias = Literal["left", "right"]
 Strength: TypeAlias = Literal[400, 700]  # of letters
 Part: TypeAlias = alt.Chart | alt.LayerChart
 
+# A place in pixels; `alt.value` has Altair look for the class among all there are, which takes milliseconds each time.
+x_pixel: Final[Any] = alt.XValue
+y_pixel: Final[Any] = alt.YValue
+
 # What a state or verdict is drawn in; a lean has the colour of its side, and an open mark.
 _STATE_TOKENS: Final = {
     "over": "over",
@@ -31,7 +35,7 @@ _OPEN_STATES: Final = frozenset({"leans_over", "leans_under", "unsure", "few"})
 
 def layered(parts: Sequence[Part], *, width: float, height: float) -> alt.LayerChart:
     """Draw parts over each other, the first one lowest."""
-    return alt.LayerChart(layer=list(parts), width=width, height=height)
+    return alt.LayerChart(layer=[_light(part) for part in parts], width=width, height=height)
 
 
 def state_colour(field: str) -> alt.Color:
@@ -71,7 +75,7 @@ def words(
         color=token(colour),
         aria=False,
     )
-    written: alt.Chart = mark.encode(x=alt.value(x), y=alt.value(y), text=alt.TextValue(text))
+    written: alt.Chart = mark.encode(x=x_pixel(x), y=y_pixel(y), text=alt.TextValue(text))
     return written
 
 
@@ -98,3 +102,17 @@ def band(table: pl.DataFrame, x: alt.X, y: alt.Y, *, at: str, low: str, high: st
 def _state_scale(opened: frozenset[str]) -> alt.Scale:
     colours = [token("card" if name in opened else colour) for name, colour in _STATE_TOKENS.items()]
     return alt.Scale(domain=list(_STATE_TOKENS), range=colours)
+
+
+def _light(part: Part) -> Part:
+    """Hold the mark and the channels of a part as plain dictionaries.
+
+    Altair copies every part of a drawing many times, and its objects carry all that they might hold and do not.
+    """
+    if isinstance(part, alt.LayerChart):
+        return part
+    light: alt.Chart = part.copy(deep=False)
+    light.mark = part.mark.to_dict(validate=False)
+    written = part.encoding.to_dict(validate=False, context={})
+    light.encoding = alt.FacetedEncoding(**written)
+    return light

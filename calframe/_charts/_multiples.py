@@ -9,7 +9,7 @@ import polars as pl
 
 from calframe._charts._axes import CUT, fixed, share_axis
 from calframe._charts._data import Columns, fitted_names, inline, tidy
-from calframe._charts._marks import Strength, band, described, diagonal, layered, state_colour
+from calframe._charts._marks import Strength, band, described, diagonal, layered, state_colour, x_pixel
 from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
@@ -166,6 +166,6 @@ def _heading(head: pl.DataFrame) -> list[alt.Chart]:
     return [
         alt.Chart(data)
         .mark_text(y=y, align="left", baseline="bottom", fontSize=_HEADING, fontWeight=weight, aria=False)
-        .encode(x=alt.value(x), text=alt.Text(f"{field}:N"), color=paint)
+        .encode(x=x_pixel(x), text=alt.Text(f"{field}:N"), color=paint)
         for field, x, y, weight, paint in lines
     ]

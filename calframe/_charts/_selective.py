@@ -12,7 +12,7 @@ from polars import selectors as cs
 
 from calframe._charts._axes import LABELS, fixed, rate_y, share_axis
 from calframe._charts._data import Columns, inline, tidy
-from calframe._charts._marks import described, layered
+from calframe._charts._marks import described, layered, x_pixel
 from calframe._charts._named_lines import MOST_BANDS, MOST_TOGETHER, NamedLines, plotted
 from calframe._charts._names import curve_names, thousands
 from calframe._charts._theme import standalone, token
@@ -201,7 +201,7 @@ def _rules(chosen: pl.DataFrame, lowest: float, lines: NamedLines) -> list[alt.C
     words = alt.Chart(inline(targets, "target", "words")).mark_text(
         align="right", baseline="bottom", dx=-2, dy=-2, color=token("muted"), aria=False
     )
-    return [rule.encode(y=y), words.encode(x=alt.value(lines.side), y=y, text=alt.Text("words:N"))]
+    return [rule.encode(y=y), words.encode(x=x_pixel(lines.side), y=y, text=alt.Text("words:N"))]
 
 
 def _dots(chosen: pl.DataFrame, lines: NamedLines, x: alt.X, lowest: float) -> list[alt.Chart]:

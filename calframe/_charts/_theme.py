@@ -89,6 +89,9 @@ DARK: Final[Palette] = {
 
 _VERBATIM: Final = frozenset({"datasets", "data", "domain"})  # parts of a specification that hold the user's text
 
+# What holds several parts, by the part of a specification that they are.
+_MANY: Final = {"layer": alt.LayerChart, "vconcat": alt.VConcatChart, "concat": alt.ConcatChart}
+
 _JOINER: Final = "\u2060"  # seen by no reader
 
 
@@ -137,9 +140,12 @@ def themed(chart: _Chart) -> _Chart:
     return configured
 
 
-def specification(chart: Drawing) -> Json:
-    """Return the specification of a chart with its own configuration alone, whatever theme is enabled globally."""
-    out: Json = {**chart.to_dict(), "config": chart.config.to_dict()}
+def specification(chart: Drawing, *, validate: bool = True) -> Json:
+    """Return the specification of a chart with its own configuration alone, whatever theme is enabled globally.
+
+    With `validate` it is held to the schema of Vega-Lite, which takes as long as all the rest.
+    """
+    out: Json = {**chart.to_dict(validate=validate), "config": chart.config.to_dict(validate=validate)}
     out.pop("usermeta", None)
     return out
 
@@ -161,8 +167,22 @@ def standalone(chart: Drawing, *, palette: Palette = LIGHT, caption: str = "", w
     Altair writes the specification into a script as it is, where the text ``</script>`` would end it, so text that a
     page could take for a tag is broken up by a character that takes no room.
     """
-    captioned = _title(caption, width) | specification(chart)
-    return alt.Chart.from_dict(_without_tags(resolved(captioned, palette)))
+    captioned = _title(caption, width) | specification(chart, validate=False)
+    return _rebuilt(_without_tags(resolved(captioned, palette)))
+
+
+def _rebuilt(spec: Spec) -> Any:
+    """Return the chart of a specification of ours.
+
+    `Chart.from_dict` would try every class there is on every part, for seconds where a chart has many panels.
+    """
+    parts = dict(spec)
+    if "config" in parts:
+        parts["config"] = alt.Config(**parts["config"])
+    for name, kind in _MANY.items():
+        if name in parts:
+            return kind(**parts | {name: [_rebuilt(part) for part in parts[name]]})
+    return alt.Chart(**parts | {"encoding": alt.FacetedEncoding(**parts["encoding"])})
 
 
 def _title(caption: str, width: int) -> Json:

@@ -12,7 +12,7 @@ import polars as pl
 
 from calframe._charts._axes import LABELS, Domain, gap_domain, gap_y, rows_y
 from calframe._charts._data import Columns, inline, text_width, tidy
-from calframe._charts._marks import Strength, described, layered, state_colour
+from calframe._charts._marks import Strength, described, layered, state_colour, x_pixel, y_pixel
 from calframe._charts._theme import Drawing, inner, is_wide, themed, token
 
 _COLUMNS: Final[Columns] = {
@@ -129,7 +129,7 @@ def _heading(panel: Panel, width: int) -> alt.LayerChart:
             align="left", baseline="top", fontSize=size, color=token(colour), aria=False
         )
         y = alt.Y("at:Q", scale=None, axis=None)
-        parts.append(mark.encode(x=alt.value(-LABELS), y=y, text=alt.Text("line:N")))
+        parts.append(mark.encode(x=x_pixel(-LABELS), y=y, text=alt.Text("line:N")))
     return layered(parts, width=inner(width) - LABELS, height=len(lines) * (_HEADING + 3) + 6)
 
 
@@ -210,7 +210,7 @@ def _alarms(rows: pl.DataFrame, frame: _Frame) -> list[alt.Chart]:
         limit=room,
         color=token("muted"),
     )
-    return [line.encode(x=frame.x()), mark.encode(x=frame.x(), y=alt.value(0), text=alt.Text("alarm:N"))]
+    return [line.encode(x=frame.x()), mark.encode(x=frame.x(), y=y_pixel(0), text=alt.Text("alarm:N"))]
 
 
 def _zone(zone: float, frame: _Frame) -> list[alt.Chart]:
