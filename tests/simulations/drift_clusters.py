@@ -1,6 +1,6 @@
 """How often `calframe.drift` finds something in right scores whose labels share their luck, by cluster and without.
 
-    python tests/simulations/drift_clusters.py [--tables 400] [--seed 1] > tests/simulations/drift_clusters.csv
+    python tests/simulations/drift_clusters.py [--tables 400] [--seed 2] > tests/simulations/drift_clusters.csv
 
 Each line is a world and whether `cluster` was given: so many tables of six months, and the share of them in which any
 period is found off or changed at a nominal 5 %, with the largest Monte Carlo standard error. Labels are 1 where a
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Simulate, and print the lines as they come."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--worlds", nargs="*", default=[*WORLDS])
     chosen = parser.parse_args(arguments)
     out = csv.writer(sys.stdout, lineterminator="\n")
