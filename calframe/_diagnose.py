@@ -84,7 +84,7 @@ class Diagnosis:
     n_resamples : int
         How often labels are drawn where they are, at least.
     roles : dict
-        How the columns were read: positive value, link, invalid rows, weights.
+        How the columns were read: positive value, link, invalid rows, weights, clusters.
     notes : tuple of str
         What is to be said of all segments together.
     """
@@ -202,6 +202,7 @@ def diagnose(
     score: Score,
     by: Names | None = None,
     weight: str | None = None,
+    cluster: str | None = None,
     notion: DiagnosedNotion | None = None,
     classes: Sequence[Any] | None = None,
     alpha: float = 0.05,
@@ -219,7 +220,7 @@ def diagnose(
     """Name what is the matter with scores, segment by segment, with the numbers behind it and the map that fits it.
 
     Answers "in what way is this model wrong, and what would repair it?". The query runs at once: of a table in memory
-    it reads label, score and weight of the rows, of a remote engine their sums by distinct score.
+    it reads label, score and weight of the rows, of a remote engine their sums by distinct score (with clusters rows).
 
     Parameters
     ----------
@@ -227,6 +228,9 @@ def diagnose(
         See `metrics`.
     label, score, by, weight, classes, positive, link, invalid, weight_kind, engine
         See `metrics`.
+    cluster : str, optional
+        The column that tells apart what is independent, such as persons: rows of one value share their luck, a row
+        without a value is a cluster of its own. Intervals, tests and patterns then go by clusters, each segment's.
     notion : {"confidence"}, optional
         Of what: the largest score of a row against whether its class happened, which is needed for three classes or
         more; by default the score itself.
@@ -301,7 +305,9 @@ def diagnose(
 
     Line and curvature have score tests; the law of the first holds for importance weights, too. Where a law for many
     rows is doubtful, and the p-value below 0.1, labels are drawn from the scores, or from the fitted line. These draws,
-    and so such p-values, depend on which segments are diagnosed together.
+    and so such p-values, depend on which segments are diagnosed together. With clusters the tests are those of
+    `calframe.test`, whose clusters share their luck; variances of the line, and the rows behind every interval and the
+    limits of 1 and 3, go by a design effect, and by Student's t for few clusters. So 20 copies of a row are one.
 
     References
     ----------
@@ -340,6 +346,7 @@ def diagnose(
         invalid=invalid,
         weight_kind=weight_kind,
         classes=classes,
+        cluster=cluster,
     )
     view = view_of(roles, notion)
     if view == "vectors":

@@ -12,10 +12,11 @@ from calframe._closing import Column, closed_frame, count_columns
 from calframe._errors import counted
 from calframe._kernels._logistic import Status
 from calframe._notes import Notes, at_ends, of_ends
-from calframe._reading import by_width, read_rows, read_tallies
+from calframe._reading import by_width, read_clustered, read_rows
 from calframe._table import Table
 from calframe._testing._draws import Drawing
 from calframe._testing._found import draws_needed, too_few_draws
+from calframe._testing._pattern_clusters import FEW_EXTREME
 from calframe._testing._pattern_numbers import measured
 from calframe._testing._patterns import (
     TESTS,
@@ -65,17 +66,18 @@ def diagnose_table(
     drawing = _drawing(len(groups), rules, draws, seed)
     values: dict[str, Floats] = {}
     for narrow, some in by_width(table, rows):
-        for segments, tally in read_tallies(table, some, groups):
-            for name, found in measured(tally, rules, drawing, narrow=narrow).items():
+        for segments, tally, clusters in read_clustered(table, some, groups):
+            for name, found in measured(tally, rules, drawing, narrow=narrow, clusters=clusters).items():
                 values.setdefault(name, np.full(len(groups), np.nan))[segments] = found
     if not values:
         values = {name: np.full(len(groups), np.nan) for name in _needed()}
     values = values | adjust(values, rules)
-    confidence = table.view == "confidence"
+    confidence, clustered = table.view == "confidence", table.cluster is not None
     named = patterns(values, rules)
     fitting = maps(values, named, rules, confidence=confidence, several=table.roles.multiclass)
     said: list[str | None] = [
-        _sentence(i, str(named[i]), int(groups.n[i]), values, rules, confidence=confidence) for i in range(len(groups))
+        _sentence(i, str(named[i]), int(groups.n[i]), values, rules, confidence=confidence, clustered=clustered)
+        for i in range(len(groups))
     ]
     columns: dict[str, Column] = {
         **count_columns(table, groups),
@@ -102,7 +104,7 @@ def _too_few(groups: Groups, rules: Rules, drawing: Drawing) -> str:
 def _needed() -> set[str]:
     tests = {f"{kind}_{name}" for kind in ("pvalue", "least", "floor") for name in ("line", "curve", "extreme")}
     shown = {name for name in _SHOWN if not name.endswith("_adjusted")}
-    return shown | tests | {"rows", "at_ends", "status", "slope_side", "line_crosses"}
+    return shown | tests | {"rows", "at_ends", "status", "slope_side", "line_crosses", "few_clusters"}
 
 
 def _column(name: str, values: Floats) -> Column:
@@ -110,14 +112,17 @@ def _column(name: str, values: Floats) -> Column:
     return np.rint(np.nan_to_num(values)).astype(np.int64) if name in _COUNTS else values
 
 
-def _sentence(i: int, pattern: str, n: int, values: Mapping[str, Floats], rules: Rules, *, confidence: bool) -> str:
+def _sentence(
+    i: int, pattern: str, n: int, values: Mapping[str, Floats], rules: Rules, *, confidence: bool, clustered: bool
+) -> str:
     """Say what is the matter with a segment: its size, interval and rows."""
     if n == 0:
         return "No usable rows."
     v = {name: float(column[i]) for name, column in values.items()}
     if not enough(values, rules)[i]:
+        worth = f", worth {v['rows']:,.0f} independent ones" if clustered else ""
         return (
-            f"Can't tell yet from {counted(n)}: {rules.min_rows:g} are needed, and of each outcome "
+            f"Can't tell yet from {counted(n)}{worth}: {rules.min_rows:g} are needed, and of each outcome "
             f"{rules.min_events:g}."
         )
     happen = "are right" if confidence else "come true"
@@ -304,6 +309,7 @@ def _notes(groups: Groups, values: Mapping[str, Floats], rules: Rules, too_few: 
         "scores separate the outcomes: no line can be fitted": some & (status == Status.SEPARABLE),
         REVERSED: some & reversed_order(values),
         too_few: values["beyond_reach"] > 0.0,
+        FEW_EXTREME: values["few_clusters"] > 0.0,
         "scores of 0 and 1 only: no line can be tested": enough(values, rules) & np.isnan(values["pvalue_line"]),
     }
     made = Notes.of_counts(groups.n, groups.n_zero)

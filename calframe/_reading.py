@@ -180,6 +180,19 @@ def read_with_clusters(
         yield segments, tally, ClusterRows.of(codes, number, scores, label, weight, counts=table.roles.counts_rows)
 
 
+def read_clustered(
+    table: Table, rows: nw.LazyFrame[Any], groups: Groups
+) -> Iterator[tuple[Ints, Tally, Clustered | None]]:
+    """Give the tallies of `read_tallies`; of a table with clusters all at once, from `read_clusters`."""
+    if table.cluster is None:
+        for segments, tally in read_tallies(table, rows, groups):
+            yield segments, tally, None
+        return
+    segments, found = read_clusters(table, rows, groups)
+    if len(segments):
+        yield segments, found.tally, found
+
+
 def _clusters(values: pl.Series) -> Ints:
     """Return the number of each row's cluster; below 0, and of its own, where there is none."""
     ranks = cluster_ranks(values)

@@ -279,8 +279,8 @@ def selective(
     not show how clusters scatter, the design effect of the test is that of the hypothesis hardest to tell from what is
     seen: clusters like these, and so many wholly wrong ones that the accuracy is the target. It counts clusters where
     all rows are right, and copies change nothing. What is exact without clusters is an approximation then: among 30 to
-    1,000 clusters of 2 to 20 rows, thresholds at 95 % fail in 5 % of samples at most
-    (``tests/simulations/cluster_thresholds.csv``).
+    1,000 clusters of 2 to 20 rows, thresholds at 95 % failed in at most 5 % of samples, within two
+    Monte Carlo errors (``tests/simulations/cluster_thresholds.csv``).
 
     References
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from calframe._kernels._cluster_sums import ClusterSums, Events
 from calframe._selective import Selective, selective
 from calframe._testing._thresholds import _rejects, least_favourable
 from tests._tables import Maker, approx, rows
-from tests.simulations.cluster_thresholds import Sharing, simulate
-from tests.simulations.thresholds import WORLDS
+from tests.simulations.cluster_thresholds import CLUSTERS, NAMES, RESULTS, SIZES, Sharing, possible, simulate
+from tests.simulations.thresholds import TARGETS, WORLDS
 
 STATSMODELS = {"wilson": "wilson", "clopper_pearson": "beta", "jeffreys": "jeffreys"}
 
@@ -227,3 +228,23 @@ def test_thresholds_hold_for_new_clusters(sharing: Sharing, clusters: int, size:
     outcome = simulate(WORLDS["just below 0.9"], sharing, clusters, size, replicates=replicates, seed=7)[0.9]
     assert outcome["failed"].mean() <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / replicates)
     assert outcome["plain_failed"].mean() > 0.1
+
+
+def test_the_full_simulation_holds() -> None:
+    with RESULTS.open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert {(line["world"], line["sharing"], line["clusters"], line["size"], line["target"]) for line in lines} == {
+        (name, sharing, str(clusters), str(size), str(target))
+        for name in NAMES
+        for sharing in ("copies", "alike", "spoilt")
+        if possible(WORLDS[name], sharing)
+        for clusters in CLUSTERS
+        for size in SIZES
+        for target in TARGETS
+    }
+    for line in lines:
+        assert float(line["failures"]) <= 0.05 + 2 * float(line["standard_error"]), line
+    plain = [
+        line for line in lines if line["size"] == "20" and (line["world"], line["target"]) == ("calibrated", "0.8")
+    ]
+    assert min(float(line["plain_failures"]) for line in plain) > 0.1

@@ -130,7 +130,7 @@ class Clustered:
 
     def of_one_luck(self, times: Floats) -> Floats:
         """Return ``sum t_i t_j (min(s_i, s_j) - s_i s_j)`` over the same pairs: the covariances if one draw decides."""
-        order = np.argsort(self.cluster, kind="stable")  # scores still ascend within a cluster
+        order = np.lexsort((self.score, self.cluster))  # these scores may be chances that fall where scores rise
         starts = np.searchsorted(self.cluster[order], np.arange(int(self.cluster.max(initial=-1)) + 1))
         least, each = (times * self.score)[order], times[order]
         after = spread(self.sums(times), starts, len(order)) - running_sum(each, starts)

@@ -19,12 +19,12 @@ from calframe._kernels._ranked import quantile_bins
 from calframe._kernels._tally import Tally
 from calframe._testing._draws import Drawing, resampled
 from calframe._testing._found import Found
-from calframe._typing import Bools, Floats
+from calframe._typing import Bools, Floats, Ints
 
-_FEW_EVENTS = 40.0  # expected rows of the rarer outcome, below which the chi-square law is put to the test
-_FAR = 0.2  # what one row may move the test by, in standard deviations, before it is, too
+FEW_EVENTS = 40.0  # expected rows of the rarer outcome, below which the chi-square law is put to the test
+FAR = 0.2  # what one row may move the test by, in standard deviations, before it is, too
 _NOTHING = 1e-9  # the share of a direction's variance that counts as none, once others are taken off
-_MOST_REFITS = 10_000  # further draws, each with a line fitted anew
+MOST_REFITS = 10_000  # further draws, each with a line fitted anew
 _CELLS = 100  # runs of scores that stand for more of them where labels are drawn
 
 
@@ -52,7 +52,7 @@ def line_test(tally: Tally, drawing: Drawing, *, floor: float) -> Found:
     """
 
     def directions(part: Tally) -> tuple[Floats, list[Floats]]:
-        return part.score, _orthogonal(part, part.score, [np.ones_like(part.score), logit(part.score, floor)])
+        return part.score, orthogonal(part, part.score, [np.ones_like(part.score), logit(part.score, floor)])
 
     return _tested(tally, directions, drawing)
 
@@ -76,25 +76,26 @@ def curve_test(tally: Tally, fit: CoxFit, drawing: Drawing, *, floor: float) -> 
         The least score that enters a logit.
     """
     fine = fit.status == Status.FINE
-    drawing = replace(drawing, further=min(drawing.further, _MOST_REFITS))
-    found = _blank(len(tally))
+    drawing = replace(drawing, further=min(drawing.further, MOST_REFITS))
+    found = blank(len(tally))
     if not fine.any():
         return found
     some = tally.only(fine)
     line = chances(tally, fit, floor=floor)[tally.spread(fine)]
-    law = _law(some, line, _bends(some, line, floor))
-    doubtful = _doubtful(some, line, _bends(some, line, floor))
+    law = _law(some, line, bends(some, line, floor))
+    doubtful = _doubtful(some, line, bends(some, line, floor))
 
     def redraw(where: Bools) -> tuple[Floats, Floats]:
-        part = _coarse(some.only(where))
+        part = some.only(where)
+        part = part.merged(coarse_runs(part))
         chance = chances(part, cox_fit(part, floor=floor), floor=floor)
         keep = part.total(np.isnan(chance).astype(np.float64)) == 0.0
         pvalue, error = np.full(len(part), np.nan), np.full(len(part), np.nan)
         if keep.any():
             kept, centre = part.only(keep), chance[part.spread(keep)]
-            seen = _refitted(kept, floor)
+            seen = refitted(kept, floor)
             pvalue[keep], error[keep] = resampled(
-                kept, lambda drawn: _refitted(drawn, floor), seen, side="greater", drawing=drawing, chance=centre
+                kept, lambda drawn: refitted(drawn, floor), seen, side="greater", drawing=drawing, chance=centre
             )
         return np.where(np.isnan(pvalue), 1.0, pvalue), error
 
@@ -118,7 +119,7 @@ def _tested(tally: Tally, directions: Callable[[Tally], tuple[Floats, list[Float
         part = tally.only(where)
         return resampled(
             part,
-            lambda drawn: _statistic(drawn, *directions(drawn))[0],
+            lambda drawn: squares_over_spread(drawn, *directions(drawn))[0],
             found.statistic[where],
             side="greater",
             drawing=drawing,
@@ -129,13 +130,13 @@ def _tested(tally: Tally, directions: Callable[[Tally], tuple[Floats, list[Float
 
 
 def _law(tally: Tally, chance: Floats, along: Sequence[Floats]) -> Found:
-    statistic, df = _statistic(tally, chance, along)
+    statistic, df = squares_over_spread(tally, chance, along)
     pvalue = np.where(df > 0, special.gammaincc(np.maximum(df, 1.0) / 2.0, statistic / 2.0), np.nan)
     found = Found.of_law(np.where(df > 0, statistic, np.nan), pvalue, "chi2")
     return replace(found, df=np.where(df > 0, df, np.nan))
 
 
-def _statistic(tally: Tally, chance: Floats, along: Sequence[Floats]) -> tuple[Floats, Floats]:
+def squares_over_spread(tally: Tally, chance: Floats, along: Sequence[Floats]) -> tuple[Floats, Floats]:
     """Return the sum of squares over directions, and how many there are."""
     residual = tally.positive - tally.weight * chance
     spread = tally.squared * chance * (1.0 - chance)
@@ -159,11 +160,11 @@ def _doubtful(tally: Tally, chance: Floats, along: Sequence[Floats]) -> Bools:
         )
     size = ratio(tally.total(tally.weight), tally.total(tally.squared))
     expected = tally.total(tally.weight * chance) * size
-    rare = np.minimum(expected, tally.total(tally.weight) * size - expected) < _FEW_EVENTS
-    return np.asarray(rare | (segment_max(reach, tally.starts) > _FAR**2))
+    rare = np.minimum(expected, tally.total(tally.weight) * size - expected) < FEW_EVENTS
+    return np.asarray(rare | (segment_max(reach, tally.starts) > FAR**2))
 
 
-def _orthogonal(tally: Tally, chance: Floats, along: Sequence[Floats]) -> list[Floats]:
+def orthogonal(tally: Tally, chance: Floats, along: Sequence[Floats]) -> list[Floats]:
     """Return directions made orthogonal, one after the other, in the variance; 0 where nothing is left."""
     spread = tally.squared * chance * (1.0 - chance)
     made: list[Floats] = []
@@ -183,39 +184,40 @@ def _less(tally: Tally, x: Floats, others: Sequence[Floats], spread: Floats) -> 
     return x * tally.spread(left > _NOTHING * before)
 
 
-def _bends(tally: Tally, chance: Floats, floor: float) -> list[Floats]:
+def bends(tally: Tally, chance: Floats, floor: float) -> list[Floats]:
     """Return the directions of curvature, less what intercept and slope take up."""
     information = tally.weight * chance * (1.0 - chance)
     total = tally.total(information)
     place = ratio(2.0 * tally.running(information) - information, tally.spread(total)) - 1.0
     ones, z = np.ones_like(place), logit(tally.score, floor)
     line = [ones, _less(tally, z, [ones], information)]
-    bends = [(3.0 * place**2 - 1.0) / 2.0, (5.0 * place**3 - 3.0 * place) / 2.0]
-    free = [_less(tally, bend, line, information) for bend in bends]
-    return _orthogonal(tally, chance, free)
+    curves = [(3.0 * place**2 - 1.0) / 2.0, (5.0 * place**3 - 3.0 * place) / 2.0]
+    free = [_less(tally, curve, line, information) for curve in curves]
+    return orthogonal(tally, chance, free)
 
 
-def _refitted(tally: Tally, floor: float) -> Floats:
+def refitted(tally: Tally, floor: float) -> Floats:
     """Return the statistic of curvature with the line fitted to these labels; NaN where there is none."""
     fit = cox_fit(tally, floor=floor)
     fine = fit.status == Status.FINE
     found = np.full(len(tally), np.nan)
     if fine.any():
         some, chance = tally.only(fine), chances(tally, fit, floor=floor)[tally.spread(fine)]
-        statistic, df = _statistic(some, chance, _bends(some, chance, floor))
+        statistic, df = squares_over_spread(some, chance, bends(some, chance, floor))
         found[fine] = np.where(df > 0, statistic, np.nan)
     return found
 
 
-def _coarse(tally: Tally) -> Tally:
-    """Return the tally with neighbouring scores joined to at most so many runs of equal information, or of rows."""
+def coarse_runs(tally: Tally) -> Ints:
+    """Return where at most so many runs of neighbouring scores begin, of equal information, or of rows."""
     spread = tally.weight * tally.score * (1.0 - tally.score) + 1e-6 * tally.weight
     asked = np.where(tally.sizes > _CELLS, _CELLS, 0)
     bins = quantile_bins(spread, tally.starts, np.maximum(asked, 1))
     own = np.arange(len(tally.score))
-    return tally.merged(run_starts(np.where(tally.spread(asked) > 0, bins, own), tally.starts))
+    return run_starts(np.where(tally.spread(asked) > 0, bins, own), tally.starts)
 
 
-def _blank(segments: int) -> Found:
+def blank(segments: int) -> Found:
+    """Return what is found of segments without a line: nothing."""
     nothing = np.full(segments, np.nan)
     return Found.of_law(nothing.copy(), nothing.copy(), "")

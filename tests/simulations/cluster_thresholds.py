@@ -1,6 +1,6 @@
 """How often the threshold that `selective` chooses with `cluster=` fails on new rows. Run it alone.
 
-    python tests/simulations/cluster_thresholds.py [--replicates 1000] [--seed 1] [--output FILE.csv]
+    python tests/simulations/cluster_thresholds.py [--replicates 400] [--seed 1] [--output FILE.csv]
 
 As `thresholds.py`, of rows in clusters that share their luck: ``copies`` are one row each, in confidence and luck; rows
 that are ``alike`` have the luck of their cluster with a chance of sqrt(0.3), so that two of them share it with a chance
@@ -149,7 +149,7 @@ def lines(*, replicates: int, seed: int) -> Iterator[Line]:
 def main() -> None:
     """Run the simulation and write its lines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicates", type=int, default=1000)
+    parser.add_argument("--replicates", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args()
