@@ -222,7 +222,8 @@ def audit(
           tells which), in the type of the table, bands as text;
         - ``n``, ``n_missing``, ``n_invalid``?, ``weight_sum``?: rows used, rows with something missing, and so on;
         - with `cluster`, ``n_clusters`` (the effective number of clusters, ``(sum w)^2 / sum w_c^2``) and
-          ``design_effect`` (by how much the effective rows are fewer, see Notes; at least 1);
+          ``design_effect`` (by how much the effective rows are fewer, with what few clusters add, see Notes; at least
+          1, null of a single cluster);
         - ``rate``, ``mean_score`` (0 to 1), ``gap`` (mean_score - rate, -1 to 1, 0 is perfect, above 0 the scores say
           too much) with ``gap_low``, ``gap_high`` (of this segment alone) and ``simultaneous_low``,
           ``simultaneous_high`` (of all segments together);

@@ -282,6 +282,7 @@ def test(
     >>> found = calframe.test(rows, label="y", score="p", n_resamples=99)
     >>> found
     <TestResult: resampling ece, 1 of 1 rejected at 0.05; .table>
+      statistic 0.99, p 0.010
     >>> found.table["pvalue"].to_list()
     [0.01]
     """

@@ -184,10 +184,9 @@ def summed_whole(overall: Part, data: Any, roles: Roles, *, alpha: float, engine
 def judged_whole(sums: SegmentSums, *, tolerance: float, alpha: float) -> pl.DataFrame:
     """Judge all rows as one segment, alone."""
     found = judged(sums, Rules(tolerance=tolerance, alpha=alpha))
-    clusters = {} if sums.effect is None else {"n_clusters": sums.units, "design_effect": sums.effect}
     return pl.DataFrame(
         {
-            **clusters,
+            **sums.told_clusters(),
             **judged_columns(sums, found),
             "pvalue": found.pvalue,
             "pvalue_adjusted": found.pvalue_adjusted,

@@ -137,6 +137,15 @@ def test_few_clusters_decide_nothing_by_a_law_for_many() -> None:
     assert one(data, cluster="c", n_resamples=99)["reject"] is not None
 
 
+@pytest.mark.parametrize("method", ["resampling", "ecce", "corp", "hosmer_lemeshow"])
+def test_hardly_a_cluster_decides_nothing(method: str) -> None:
+    # what they share is read off the residuals that are tested: of one cluster a quarter of right tables was rejected
+    data = drawn(400, seed=1).with_columns(c=pl.int_range(400) // 100)
+    found = one(data, method=method, cluster="c", n_resamples=99)
+    assert found["reject"] is None
+    assert "fewer than 5 clusters" in found["note"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [

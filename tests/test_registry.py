@@ -19,6 +19,8 @@ PLAIN = {
     "wp": 0.75,
     "square": 0.0625,
     "w2_square": 0.0625,
+    "w2_residual": 0.25,
+    "w2_score": 0.75,
     "fourth": 0.00390625,
     "variance": 0.1875,
     "w2_variance": 0.1875,
@@ -41,7 +43,7 @@ PLAIN = {
     "gain_square": (0.0625 - 0.25) ** 2,
     "gain_log_square": (0.5 - LOG_2) ** 2,
 }
-SQUARED = {"w2", "w2_square", "w2_variance"}
+SQUARED = {"w2", "w2_square", "w2_residual", "w2_score", "w2_variance"}
 
 
 def row(*, weighted: bool) -> Row:

@@ -56,4 +56,6 @@ def test_the_page_says_what_is_not_independent() -> None:
 def test_a_cluster_that_is_all_leaves_nothing_decided() -> None:
     found = calframe.report(singles().with_columns(id=pl.lit(1)), **ROLES, by="g", time="day", cluster="id")
     assert found.ok is None
+    assert found.table["design_effect"].null_count() == found.table.height
+    assert "there is a single one: nothing is decided" in found.to_html()
     assert set(found.table["verdict"]) == {"few"}

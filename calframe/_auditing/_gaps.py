@@ -13,7 +13,7 @@ from calframe._kernels._binned import ratio
 from calframe._kernels._corrections import adjusted
 from calframe._kernels._intervals import recovered_interval
 from calframe._testing._rates import rarer_events
-from calframe._testing._scatter import Scatter
+from calframe._testing._scatter import HUGE, Scatter
 from calframe._testing._shrinkage import Shrunken, sampling_variance, shrunken
 from calframe._testing._summed import Sums, reaches
 from calframe._testing._tails import upper_tail
@@ -54,6 +54,15 @@ class SegmentSums(Sums):
         """Return the sums with the effective rows that clusters leave, for intervals with so much in each tail."""
         effect = scatter.times(tail)
         return replace(self, squared=self.squared * effect, units=scatter.count, effect=effect)
+
+    def told_clusters(self) -> dict[str, Floats]:
+        """Return how many clusters there are, and by how much they make the effective rows fewer: NaN of a single one.
+
+        None where rows are independent.
+        """
+        if self.units is None or self.effect is None:
+            return {}
+        return {"n_clusters": self.units, "design_effect": np.where(self.effect < HUGE, self.effect, np.nan)}
 
     def over(self, crossings: Crossings, *, only: Bools | None = None) -> Self:
         """Return the sums of each segment, of all its crossings or of some."""

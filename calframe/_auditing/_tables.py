@@ -181,7 +181,7 @@ class _Work:
                 "segment": names.segment,
                 **(key_columns(self.read.crossings, self.read.levels) if self.options.keyed else {}),
                 **self._counts(table),
-                **self._clusters(),
+                **sums.told_clusters(),
                 **numbers,
                 "verdict": list(verdicts.verdict),
                 "rows_needed": verdicts.rows_needed,
@@ -189,15 +189,9 @@ class _Work:
                 "note": pl.Series(self._notes(), dtype=pl.String),
             }
         )
-        told = [*numbers, "rows_needed", "net"]
+        told = [*numbers, *sums.told_clusters(), "rows_needed", "net"]
         shown = pl.col("n") >= SHOWN_ROWS  # the numbers of one or two rows would be those rows
         return frame.with_columns(pl.when(shown).then(pl.col(told).fill_nan(None)))
-
-    def _clusters(self) -> dict[str, Floats]:
-        """Return how many clusters there are, and by how much they make the effective rows fewer; none without."""
-        if self.sums.units is None or self.sums.effect is None:
-            return {}
-        return {"n_clusters": self.sums.units, "design_effect": self.sums.effect}
 
     def disparities(self, names: list[str]) -> pl.DataFrame:
         """Return the largest difference, and smallest ratio, of the segments of each single column."""

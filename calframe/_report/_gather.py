@@ -30,6 +30,7 @@ from calframe._segments import (
     summed_whole,
     whole,
 )
+from calframe._testing._scatter import HUGE
 from calframe._verdicts import SHOWN_ROWS, Rules
 
 
@@ -53,7 +54,8 @@ def gather(
     sums = summed_whole(overall, data, roles, alpha=alpha, engine=engine)
     if sums.effect is not None:
         overall = overall.clustered(sums.effect)
-        parts = [part.clustered(own["design_effect"].to_numpy()) for part, own in zip(parts, rows, strict=True)]
+        effects = [own["design_effect"].fill_null(HUGE).to_numpy() for own in rows]
+        parts = [part.clustered(effect) for part, effect in zip(parts, effects, strict=True)]
     groupings = tuple(
         grouping(part, own, overall, column=column, alpha=alpha)
         for part, own, column in zip(parts, rows, roles.by, strict=True)

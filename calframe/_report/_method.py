@@ -127,6 +127,8 @@ def _rows_text(findings: Findings) -> str:
 
 def _clusters_text(findings: Findings) -> str:
     row = findings.overall
+    if row["design_effect"] is None:
+        return f"Rows of one {findings.roles.cluster} share their luck, and there is a single one: nothing is decided."
     return (
         f"Rows of one {findings.roles.cluster} share their luck: the effective number of clusters is "
         f"{count(row['n_clusters'])}, and the gap of all rows has the interval of so many rows divided by "

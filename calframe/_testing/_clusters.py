@@ -22,6 +22,8 @@ from calframe._typing import Bools, Floats, Ints
 _LOT = 1_000_000  # rows drawn at once
 _FAR = 0.2  # what one cluster may move a sum by, in standard deviations, for the normal law
 FEW_CLUSTERS = f"fewer than {FEW_ROWS} clusters: the p-value is that of a law for many, and decides nothing"
+FEWEST = 5  # clusters from which what they share is told well enough for drawn labels to decide
+TOO_FEW_CLUSTERS = f"fewer than {FEWEST} clusters: too few to tell what they share, so that the p-value decides nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,6 +121,15 @@ class Clustered:
         """Return the number of clusters of each segment."""
         return np.diff(np.append(self.first, self.cluster.max() + 1))
 
+    def told(self, found: Found) -> Found:
+        """Return what drawn labels say, which decides nothing with hardly a cluster.
+
+        What a cluster shares is estimated from the very residuals that are tested: with one cluster 25 of 100 tables of
+        right scores were rejected at 5 %, with two or three 5 to 14, with five or more at most 7 (400 tables, error 1).
+        """
+        few = (self.clusters() < FEWEST) & ~np.isnan(found.pvalue)
+        return found.undecided(few, TOO_FEW_CLUSTERS)
+
     def sums(self, values: Floats) -> Floats:
         """Return the sum of row values over each cluster."""
         return np.bincount(self.cluster, weights=values).astype(np.float64)
@@ -184,7 +195,8 @@ def clustered(rows: Clustered, statistic: Statistic, *, side: Side, drawing: Dra
     """Return what drawing labels cluster by cluster says of a statistic."""
     seen = statistic(rows.tally)
     pvalue, error = clustered_pvalues(rows, statistic, seen, side=side, drawing=drawing)
-    return Found.of_draws(seen, pvalue, error, floor=drawing.least(side))
+    found = Found.of_draws(seen, pvalue, error, floor=drawing.least(side))
+    return rows.told(found)
 
 
 def clustered_pvalues(

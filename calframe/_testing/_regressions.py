@@ -74,7 +74,7 @@ def clustered_cox(rows: Clustered, drawing: Drawing, *, floor: float) -> dict[st
     drawn = clustered_pvalues(rows, ratio, seen, side="greater", drawing=drawing)
     least = drawing.least("greater")
     return {
-        name: _with_ends(Found.of_draws(*one, floor=least), rows.tally, floor)
+        name: _with_ends(rows.told(Found.of_draws(*one, floor=least)), rows.tally, floor)
         for name, one in zip(HYPOTHESES, zip(seen, *drawn, strict=True), strict=True)
     }
 

@@ -22,7 +22,7 @@ TINY = 1e-300  # a quotient of nothing and nothing is 0
 LEAST_LEFT = 1e-9  # of the whole without the only cluster
 CLUSTER_TERMS = ("w2_square", "w2_residual")
 """The terms of rows that it takes besides those of a gap."""
-_HUGE = 1e100
+HUGE = 1e100
 _ROUNDING = 1e-12  # of a sum of weights, relatively
 
 
@@ -52,7 +52,7 @@ class Scatter:
     def times(self, tail: float | Floats) -> Floats:
         """Return by how much effective rows are fewer, for intervals with so much in each tail; finite, if huge."""
         times = self.effect * few_clusters(self.count, tail)
-        return np.where(np.isfinite(times), times, _HUGE)
+        return np.where(np.isfinite(times), times, HUGE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
