@@ -14,6 +14,7 @@ import calframe
 from calframe import ColumnNotFoundError
 from calframe._decide import Decisions, decide
 from calframe._kernels._intervals import loss_interval
+from tests._clustered import drawn, student
 from tests._tables import Maker, approx, rows
 
 ENDS = ["cost_low", "cost_high", "saved_low", "saved_high"]
@@ -21,28 +22,6 @@ ENDS = ["cost_low", "cost_high", "saved_low", "saved_high"]
 
 def found(data: Any, **arguments: Any) -> Decisions:
     return decide(data, **{"label": "y", "score": "p", "cost_fp": 1.0, "cost_fn": 3.0, "cluster": "c", **arguments})
-
-
-def drawn(n: int = 400, *, seed: int = 0) -> pl.DataFrame:
-    """Return rows with two models, weights, segments and clusters that reach over segments."""
-    rng = np.random.default_rng(seed)
-    score = np.round(rng.random(n), 2)
-    return pl.DataFrame(
-        {
-            "y": (rng.random(n) < score).astype(np.int64),
-            "p": score,
-            "q": np.round(rng.random(n), 2),
-            "w": rng.choice([1, 2, 3], n),
-            "g": [(None, "a", "b")[i] for i in rng.integers(0, 3, n)],
-            "c": [f"k{i}" if i % 5 else None for i in rng.integers(0, 60, n)],
-        }
-    )
-
-
-def student(count: float, level: float = 0.95) -> float:
-    """Return the squared ratio of the quantiles of t and of the normal law."""
-    tail = (1 + level) / 2
-    return float((stats.t.ppf(tail, count - 1) / stats.norm.ppf(tail)) ** 2)
 
 
 @pytest.mark.parametrize("copies", [1, 20])

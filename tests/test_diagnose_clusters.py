@@ -14,9 +14,9 @@ from statsmodels.stats.proportion import proportion_confint
 import calframe
 from calframe import ColumnNotFoundError
 from calframe._diagnose import Diagnosis, diagnose
+from tests._clustered import student
 from tests._tables import Maker, approx, rows
 
-LEVEL = 0.95
 ENDS = [f"{name}_{end}" for name in ("gap", "slope", "intercept", "citl") for end in ("low", "high")]
 ENDS += [f"{side}_gap_{end}" for side in ("over", "under") for end in ("low", "high")]
 
@@ -48,12 +48,6 @@ def shared(*, tables: int, clusters: int, size: int, seed: int) -> pl.DataFrame:
     label, number = (rng.random(len(score)) < score).astype(np.int64), np.arange(len(score))
     once = pl.DataFrame({"y": label, "p": score, "c": number, "g": number // clusters})
     return pl.concat([once] * size)
-
-
-def student(count: float) -> float:
-    """Return the squared ratio of the quantiles of t and of the normal law."""
-    tail = (1 + LEVEL) / 2
-    return float((stats.t.ppf(tail, count - 1) / stats.norm.ppf(tail)) ** 2)
 
 
 def test_copies_of_every_row_change_nothing() -> None:

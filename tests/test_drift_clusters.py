@@ -7,10 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from scipy.stats import chi2, kstwo, norm, t
+from scipy.stats import chi2, kstwo
 
 import calframe
 from calframe._drifting._result import Drift
+from tests._clustered import student
 from tests._tables import LIBRARIES, Maker
 from tests.simulations import drift_clusters
 
@@ -102,7 +103,7 @@ def test_psi_and_ks_go_by_clusters_as_by_hand() -> None:
         }
     )
     line = followed(table, reference="first", psi_bins=[0.0, 0.5, 1.0]).table.row(1, named=True)
-    few = (t.ppf(0.975, 39) / norm.ppf(0.975)) ** 2
+    few = student(40)
     variance = few * (0.75 * 0.25 + 0.5 * 0.5) / 40 / (1 - 1 / 40) ** 2  # of shares' difference
     pooled = 50 / 80
     expected = variance * (1 / pooled + 1 / (1 - pooled))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy import optimize, special, stats
+from scipy import optimize, special
 from statsmodels.stats.proportion import proportion_confint
 
 import calframe
@@ -16,6 +16,7 @@ from calframe import ColumnNotFoundError
 from calframe._kernels._cluster_sums import ClusterSums, Events
 from calframe._selective import Selective, selective
 from calframe._testing._thresholds import _rejects, least_favourable
+from tests._clustered import drawn, student
 from tests._tables import Maker, approx, rows
 from tests.simulations.cluster_thresholds import CLUSTERS, NAMES, RESULTS, SIZES, Sharing, possible, simulate
 from tests.simulations.thresholds import TARGETS, WORLDS
@@ -25,28 +26,6 @@ STATSMODELS = {"wilson": "wilson", "clopper_pearson": "beta", "jeffreys": "jeffr
 
 def found(data: Any, **arguments: Any) -> Selective:
     return selective(data, **{"label": "y", "score": "p", "cluster": "c", **arguments})
-
-
-def drawn(n: int = 400, *, seed: int = 0) -> pl.DataFrame:
-    """Return rows with ties, two models, weights, segments and clusters that reach over segments."""
-    rng = np.random.default_rng(seed)
-    score = np.round(rng.random(n), 2)
-    return pl.DataFrame(
-        {
-            "y": (rng.random(n) < score).astype(np.int64),
-            "p": score,
-            "q": np.round(rng.random(n), 2),
-            "w": rng.choice([1, 2, 3], n),
-            "g": [(None, "a", "b")[i] for i in rng.integers(0, 3, n)],
-            "c": [f"k{i}" if i % 5 else None for i in rng.integers(0, 60, n)],
-        }
-    )
-
-
-def student(count: float, level: float = 0.95) -> float:
-    """Return the squared ratio of the quantiles of t and of the normal law."""
-    tail = (1 + level) / 2
-    return float((stats.t.ppf(tail, count - 1) / stats.norm.ppf(tail)) ** 2)
 
 
 @pytest.mark.parametrize("copies", [1, 20])

@@ -12,12 +12,10 @@ threshold, and the mean share of rows that it answers.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Literal, get_args
@@ -30,7 +28,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from calframe._selective import selective
-from tests.simulations.thresholds import LEVEL, TARGETS, WORLDS, World, fails
+from tests.simulations.thresholds import LEVEL, TARGETS, WORLDS, World, fails, run
 
 Floats = NDArray[np.float64]
 Sharing = Literal["copies", "alike", "spoilt"]
@@ -146,20 +144,5 @@ def lines(*, replicates: int, seed: int) -> Iterator[Line]:
             )
 
 
-def main() -> None:
-    """Run the simulation and write its lines."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicates", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    with given.output.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
-        writer.writeheader()
-        for line in lines(replicates=given.replicates, seed=given.seed):
-            writer.writerow(asdict(line))
-            file.flush()
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, Line, lines, replicates=400, results=RESULTS)

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[2]))  # run as a script, from anywhere
@@ -163,15 +164,17 @@ def fails(world: World, thresholds: pl.Series, target: float) -> Floats:
     return failed
 
 
-def main() -> None:
-    """Run the simulation and write its lines."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--replicates", type=int, default=1000)
+def run(
+    description: str | None, kind: type[Any], lines: Callable[..., Iterator[Any]], *, replicates: int, results: Path
+) -> None:
+    """Read the command line of a simulation, run it, and write its lines, which are of one kind, as they come."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--replicates", type=int, default=replicates)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--output", type=Path, default=results)
     given = parser.parse_args()
     with given.output.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Line)], lineterminator="\n")
+        writer = csv.DictWriter(file, [field.name for field in fields(kind)], lineterminator="\n")
         writer.writeheader()
         for line in lines(replicates=given.replicates, seed=given.seed):
             writer.writerow(asdict(line))
@@ -179,4 +182,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, Line, lines, replicates=1000, results=RESULTS)
