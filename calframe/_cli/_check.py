@@ -103,19 +103,8 @@ _FORMAT = click.option(
 
 @click.command("check", short_help="Gate a pipeline: exit status 1 if a check fails.")
 @given.options(
-    *(
-        given.FILES,
-        given.LABEL,
-        given.ONE_SCORE,
-        _BY,
-        given.WEIGHT,
-        given.CLUSTER,
-        _MAX_GAP,
-        _MAX_ECE,
-        _MAX,
-        _MIN,
-        _MAX_DRIFT,
-    ),
+    *(given.FILES, given.LABEL, given.ONE_SCORE, _BY, given.WEIGHT, given.CLUSTER, _MAX_GAP, _MAX_ECE, _MAX, _MIN),
+    _MAX_DRIFT,
     *(_TIME, given.PERIOD, given.ZONE, given.REFERENCE, _STRICT, _FAIL_ON, _ALPHA),
     *(given.bins("15", says="Default: 15."), given.STRATEGY, given.CLOSED, given.RESAMPLES, given.SEED),
     *(given.CLIP, given.POSITIVE, given.LINK, given.INVALID, given.WEIGHT_KIND, _JSON, _FORMAT),

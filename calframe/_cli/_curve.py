@@ -58,9 +58,9 @@ def curve(*, files: tuple[str, ...], output: Path | None, form: str | None, **ar
 
 def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any) -> Curve:
     label, score, classes, by, weight = (arguments.pop(name) for name in ("label", "score", "classes", "by", "weight"))
-    bins, keys = arguments.pop("bins"), dict.fromkeys((*by, *filter(None, [arguments["cluster"]])))
+    bins, scores = arguments.pop("bins"), [*score, *classes.values()]
     with reading(files), waiting("Computing the curve"):
-        table = open_input(files, label=label, scores=[*score, *classes.values()], by=[*keys], weight=weight)
+        table = open_input(files, label=label, scores=scores, by=by, weight=weight, cluster=arguments["cluster"])
         return compute(
             table,
             label=label,

@@ -83,10 +83,9 @@ def metrics(*, files: tuple[str, ...], output: Path | None, form: str | None, **
 def _computed(files: tuple[str, ...], *, positive: str | None, **arguments: Any) -> pl.DataFrame:
     label, score, classes, by, weight = (arguments.pop(name) for name in ("label", "score", "classes", "by", "weight"))
     posterior, bins, names = (arguments.pop(name) for name in ("posterior", "bins", "metrics"))
-    keys = dict.fromkeys((*by, *filter(None, [arguments["cluster"]])))
     columns = [*score, *classes.values(), *posterior]
     with reading(files), waiting("Computing metrics"):
-        table = open_input(files, label=label, scores=columns, by=[*keys], weight=weight)
+        table = open_input(files, label=label, scores=columns, by=by, weight=weight, cluster=arguments["cluster"])
         plan: pl.LazyFrame = compute(
             table,
             label=label,
