@@ -149,9 +149,7 @@ class Null:
         few = tally.total(tally.rows) < FEW_ROWS
         if few.any():
             how = replace(self, drawing=self.drawing.part(float(few.mean())))
-            of_few = counted(how, sample.only(few), seen[few])
-            for name in ("pvalue", "pvalue_se", "least", "decides", "law", "note", "df", "floor"):
-                getattr(found, name)[few] = getattr(of_few, name)
+            found.put(few, counted(how, sample.only(few), seen[few]), but=("statistic",))
         return replace(found, statistic=np.where(np.isnan(found.statistic) & ~few, np.nan, seen))
 
     def _counted(self, seen: Floats, draws: Callable[[Bools, Drawing], Drawn]) -> Found:

@@ -153,7 +153,7 @@ def read_clusters(
         used["_cf_p"].to_numpy(),
         used["_cf_y"].to_numpy(),
         used["_cf_w"].to_numpy() if table.weighted else np.ones(len(used)),
-        counts=table.roles.weight_kind == "frequency" and table.weighted,
+        counts=table.roles.counts_rows,
     )
 
 

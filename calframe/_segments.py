@@ -172,8 +172,12 @@ def audited_segments(
     return rows, found
 
 
-def summed_whole(overall: Part, data: Any, roles: Roles, *, alpha: float, engine: Any) -> SegmentSums:
-    """Return the sums of all rows as one segment, with the effective rows that clusters leave."""
+def summed_whole(
+    overall: Part, audit: Audited | None, data: Any, roles: Roles, *, alpha: float, engine: Any
+) -> SegmentSums:
+    """Return the sums of all rows as one segment, with the effective rows that clusters leave; an audit knows these."""
+    if audit is not None and roles.cluster is not None:
+        return audit.whole
     sums = SegmentSums.of_cells(overall.n, overall.cells.total, frequency=roles.counts_rows)
     if roles.cluster is None:
         return sums

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -13,7 +14,7 @@ from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import Column, closed_frame, count_columns
 from calframe._kernels import _special as special
 from calframe._kernels._binned import ratio
-from calframe._kernels._cluster_sums import ClusterSums
+from calframe._kernels._cluster_sums import ClusterSums, ends_left
 from calframe._kernels._intervals import rate_interval
 from calframe._kernels._selective import aurc, confidence_tally, confidences, excess_aurc
 from calframe._kernels._tally import Tally
@@ -157,13 +158,8 @@ class _Sample:
     def _interval(self, cells: Ints, asked: Asked) -> tuple[Floats, Floats]:
         """Return the interval of the accuracy from each of some cells up."""
         accuracy, rows = self.answered.accuracy[cells], self.answered.effective[cells]
-
-        def ends(n: Floats) -> tuple[Floats, Floats]:
-            return rate_interval(accuracy, n, level=asked.level, method=asked.interval)
-
-        if self.clusters is None:
-            return ends(rows)
-        return self.clusters.each(lambda values: values[cells]).interval(ends, rows, level=asked.level)
+        clusters = None if self.clusters is None else self.clusters.each(lambda values: values[cells])
+        return ends_left(partial(rate_interval, accuracy, method=asked.interval), rows, clusters, level=asked.level)
 
 
 def _samples(table: Table, rows: nw.LazyFrame[Any], groups: Groups, asked: Asked) -> Iterator[tuple[Ints, _Sample]]:

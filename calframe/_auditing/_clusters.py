@@ -8,7 +8,9 @@ import numpy as np
 
 from calframe._auditing._crossings import Crossings
 from calframe._auditing._finest import Finest
-from calframe._testing._scatter import LEAST_LEFT, ClusterCells, Samples, Scatter, added
+from calframe._kernels._binned import added
+from calframe._kernels._clusters import LEAST_LEFT
+from calframe._testing._scatter import ClusterCells, Samples, Scatter
 from calframe._typing import Bools, Floats
 
 
@@ -55,9 +57,8 @@ def _of_others(samples: Samples, gap: Floats, group: Bools) -> Scatter:
     """
     h, cells = np.nan_to_num(gap), samples.cells
     there = group & (cells.cluster >= 0)
-    weight, residual = (added(cells.cluster[there], values[there]) for values in (cells.weight, cells.residual))
     most = int(cells.cluster.max(initial=-1)) + 1
-    weight, residual = (np.pad(values, (0, most - len(values))) for values in (weight, residual))
+    weight, residual = (added(cells.cluster[there], values[there], most) for values in (cells.weight, cells.residual))
     mine, luck = samples.paired(cells.weight * group), samples.paired(cells.residual * group)
     w, r, at = weight[samples.cluster], residual[samples.cluster], h[samples.where]
     squares = (weight**2).sum() + samples.over((w - mine) ** 2 - w**2)

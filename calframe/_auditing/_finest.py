@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import polars as pl
 
 from calframe._auditing._bands import Banded
 from calframe._auditing._crossings import Crossings, Levels, crossed, read_levels, side_by_side
@@ -15,6 +14,7 @@ from calframe._binning import Bins
 from calframe._cells import Groups, cells_plan, read_groups
 from calframe._closing import empty_categories, warn_empty_categories
 from calframe._kernels._binned import spread
+from calframe._reading import cluster_ranks
 from calframe._registry import Cells
 from calframe._typing import Bools, Ints
 
@@ -135,8 +135,5 @@ def read_finest(
 
 def _clusters(read: Sequence[Groups]) -> Ints:
     """Return the cluster of each crossing, counted from 0 in each reading by itself."""
-    codes = []
-    for groups in read:
-        column = groups.keys.select("_cf_cluster").to_polars().get_column("_cf_cluster")
-        codes.append(column.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1)
-    return np.concatenate(codes)
+    keys = (groups.keys.select("_cf_cluster").to_polars()["_cf_cluster"] for groups in read)
+    return np.concatenate([cluster_ranks(column) - 1 for column in keys])

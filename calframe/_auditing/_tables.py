@@ -77,11 +77,15 @@ class AuditOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audited:
-    """What an audit found: its tables as polars, worst first; all rows as one segment; the search; names and more."""
+    """What an audit found: its tables as polars, worst first; all rows as one segment; the search; names and more.
+
+    `whole` are the sums behind `overall`.
+    """
 
     table: pl.DataFrame
     disparities: pl.DataFrame
     overall: Json
+    whole: SegmentSums
     multicalibration: Json | None
     convention: Json
     names: Names
@@ -111,6 +115,7 @@ def audited(data: Any, roles: Roles, options: AuditOptions, *, engine: Any) -> A
         table=found[order],
         disparities=work.disparities(names.segment),
         overall=work.overall(),
+        whole=work.whole,
         multicalibration=work.multicalibration(names.segment),
         names=names,
         convention={

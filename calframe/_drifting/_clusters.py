@@ -30,17 +30,12 @@ class Clusters:
     ----------
     tally : Tally
         The scores of each part: rows of one group and one cluster.
-    group, cluster : ndarray of int64
-        What each part is of; the cluster is -1 where rows have none, and each is one of its own.
+    cells : ClusterCells
+        What the parts add up to, and the group and the cluster of each.
     """
 
     tally: Tally
-    group: Ints
-    cluster: Ints
-
-    def cells(self) -> ClusterCells:
-        """Return what the parts add up to."""
-        return ClusterCells.of_tally(self.group, self.cluster, self.tally)
+    cells: ClusterCells
 
     def betting(self, group: Ints, series: Ints, *, counts: bool) -> tuple[Tally, Ints, Floats]:
         """Return what a monitor may bet on: parts whose rows count as one together, their groups, how many clusters.
@@ -58,14 +53,14 @@ class Clusters:
         counts : bool
             Whether weights are numbers of rows.
         """
-        dated, known = np.isin(self.group, group), self.cluster >= 0
-        code = series[self.group] * (int(self.cluster.max(initial=0)) + 1) + self.cluster
-        first = np.ones(len(self.group), dtype=np.bool_)
+        dated, known = np.isin(self.cells.group, group), self.cells.cluster >= 0
+        code = series[self.cells.group] * (int(self.cells.cluster.max(initial=0)) + 1) + self.cells.cluster
+        first = np.ones(len(self.cells.group), dtype=np.bool_)
         inside = np.flatnonzero(dated & known)
-        inside = inside[np.argsort(self.group[inside], kind="stable")]
+        inside = inside[np.argsort(self.cells.group[inside], kind="stable")]
         first[inside] = False
         first[inside[np.unique(code[inside], return_index=True)[1]]] = True
-        tally, group = self.tally.only(first & dated), self.group[first & dated]
+        tally, group = self.tally.only(first & dated), self.cells.group[first & dated]
         rows, known = tally.total(tally.weight if counts else tally.rows), known[first & dated]
         share = tally.spread(1.0 / np.where(known, rows, 1.0))
         bets = replace(tally, weight=tally.weight * share, positive=tally.positive * share)
@@ -81,12 +76,12 @@ class Clusters:
         of_group : ndarray of int64
             The source of each group; -1 for none.
         """
-        own = of_group[self.group]
+        own = of_group[self.cells.group]
         order = np.argsort(own, kind="stable")
         first, last = (np.searchsorted(own[order], source, side=side) for side in ("left", "right"))
         return ClusterParts(
             tally=self.tally,
-            cluster=self.cluster,
+            cells=self.cells,
             part=order[ranges(first, last - first)],
             sample=np.repeat(sample, last - first),
         )
@@ -107,15 +102,15 @@ def read_clusters(table: Table, rows: nw.LazyFrame[Any], groups: Groups) -> Clus
     found: Iterator[tuple[Ints, Tally]] = read_tallies(split, rows, fine)
     present, tallies = zip(*found, strict=True)
     parts = np.concatenate(present)
-    return Clusters(tally=Tally.joined(tallies), group=group[parts], cluster=cluster[parts])
+    tally = Tally.joined(tallies)
+    return Clusters(tally=tally, cells=ClusterCells.of_tally(group[parts], cluster[parts], tally))
 
 
 def clustered(sums: ScoreSums, parts: ClusterParts | None, tail: float | Floats) -> ScoreSums:
     """Return the sums of samples with the effective rows that clusters leave, for intervals with so much in a tail."""
     if parts is None:
         return sums
-    cells = ClusterCells.of_tally(np.arange(len(parts.cluster)), parts.cluster, parts.tally)
-    return sums.clustered(Samples.of(cells, parts.part, parts.sample, len(sums.n)).scatter(sums.gap), tail)
+    return sums.clustered(Samples.of(parts.cells, parts.part, parts.sample, len(sums.n)).scatter(sums.gap), tail)
 
 
 def _split(table: Table) -> Table:

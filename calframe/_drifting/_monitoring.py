@@ -11,7 +11,7 @@ import numpy as np
 from calframe._closing import closed_frame
 from calframe._drifting._frames import as_dates
 from calframe._drifting._reading import Reading
-from calframe._kernels._binned import run_starts
+from calframe._kernels._binned import added, run_starts
 from calframe._kernels._tally import Tally
 from calframe._testing._gathering import gathered
 from calframe._testing._monitor import Wealth, refuted, running_max, wealth
@@ -78,7 +78,7 @@ def _wealth(
     bets = wealth(new, np.searchsorted(batch, starts), scale=scale, clip=clip)
     endless = refuted(batches, starts, clip=clip)
     found = Wealth(*(np.where(endless, np.inf, values[last]) for values in bets))
-    return found, np.bincount(place[own], number, len(group)).astype(np.float64)
+    return found, added(place[own], number, len(group))
 
 
 def _closed(reading: Reading, columns: dict[str, Any], group: Ints) -> nw.DataFrame[Any]:

@@ -125,7 +125,7 @@ def read(
         groups=groups,
         tally=tally,
         present=present,
-        days=days_of(by, groups, sums, every=every, clusters=None if clusters is None else clusters.cells()),
+        days=days_of(by, groups, sums, every=every, clusters=None if clusters is None else clusters.cells),
         clusters=clusters,
         largest_weight=_largest_weight(table, rows),
     )

@@ -13,6 +13,7 @@ from calframe._cells import Groups
 from calframe._effects._apart import read_apart
 from calframe._effects._rows import Rows
 from calframe._effects._sums import widths
+from calframe._kernels._binned import added
 from calframe._measures import METRICS
 from calframe._reading import segment_codes, used_rows
 from calframe._registry import Options
@@ -68,5 +69,5 @@ def effects_in_rows(
     terms = {"w": of.weight, "wp": of.weight * score, "wy": of.weight * of.label}
     once = of.squared / of.weight**2
     terms |= {name: terms[a] * terms[b] * once for name in products(_NAMES, {}) for a, b in [name.split("*")]}
-    sums = {name: np.bincount(of_row, each, len(pairs.unit)).astype(np.float64) for name, each in terms.items()}
+    sums = {name: added(of_row, each, len(pairs.unit)) for name, each in terms.items()}
     return widths(_ASKED, pairs, sums, Options(), (1.0 - level) / 2.0)

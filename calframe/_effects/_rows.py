@@ -13,6 +13,7 @@ import polars as pl
 
 from calframe._cells import Groups
 from calframe._effects._sums import widened
+from calframe._kernels._binned import added
 from calframe._kernels._building import tallies
 from calframe._kernels._clusters import Pairs, few_clusters
 from calframe._kernels._line_parts import line_parts
@@ -103,12 +104,12 @@ class Rows:
         """Return the design effect of an estimate from what each row adds to it."""
         parts = np.nan_to_num(parts, posinf=0.0, neginf=0.0)
         single = parts**2 * (self.squared / self.weight**2)
-        total, squares = (np.bincount(of_row, values, len(pairs.unit)) for values in (parts, single))
-        return pairs.effect(total.astype(np.float64), squares.astype(np.float64), scale)
+        total, squares = (added(of_row, values, len(pairs.unit)) for values in (parts, single))
+        return pairs.effect(total, squares, scale)
 
     def total(self, values: Floats) -> Floats:
         """Return the sum of each segment."""
-        return np.bincount(self.segment, values, self.segments).astype(np.float64)
+        return added(self.segment, values, self.segments)
 
     def area(self, score: Floats, tail: float) -> Floats:
         """Return the effect of the area under the ROC curve, its clusters those of the class with fewer."""
@@ -116,8 +117,8 @@ class Rows:
         parts, size = area_parts(Units.of_rows(self.segment, self.weight), score, self.label)
         effective = []
         for chosen in (self.label, 1.0 - self.label):
-            sums = (np.bincount(of_row, chosen * values, len(pairs.unit)) for values in (self.weight, self.squared))
-            effective.append(pairs.effective(*(values.astype(np.float64) for values in sums)))
+            sums = (added(of_row, chosen * values, len(pairs.unit)) for values in (self.weight, self.squared))
+            effective.append(pairs.effective(*sums))
         scale = self.total(size**2 * (self.squared / self.weight**2))
         return self.effect(pairs, of_row, parts, scale) * few_clusters(np.minimum(*effective), tail)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
 
-from calframe._kernels._binned import changes, power_of_two, running_sum
+from calframe._kernels._binned import added, changes, power_of_two, running_sum
 from calframe._kernels._clusters import few_clusters
 from calframe._typing import Floats, Ints
 
@@ -87,9 +88,9 @@ class ClusterSums:
         (array([1., 4., 4., 5.]), array([1., 2., 2., 3.]), array([1. , 1. , 1. , 1.6]))
         """
         segment = np.searchsorted(starts, cell, side="right") - 1
-        unit = power_of_two(_added(segment, events.counted, len(starts)))[segment]
+        unit = power_of_two(added(segment, events.counted, len(starts)))[segment]
         clusters = _Joined.of(cluster, cell, starts, cells).squares(events, events.together / unit)
-        weight = running_sum(_added(cell, events.counted / unit, cells), starts)
+        weight = running_sum(added(cell, events.counted / unit, cells), starts)
         return cls(
             clusters=clusters,
             rows=_Joined.of(row, cell, starts, cells).squares(events, events.alone / unit),
@@ -141,6 +142,12 @@ class ClusterSums:
         for _ in range(_STEPS):
             low, high = ends(left(self.effect(low)))[0], ends(left(self.effect(high)))[1]
         return low, high
+
+
+def ends_left(interval: Callable[..., Ends], rows: Floats, clusters: ClusterSums | None, *, level: float) -> Ends:
+    """Return an interval from rows, or from what clusters leave of them; it is called with their number and a level."""
+    ends = partial(interval, level=level)
+    return ends(rows) if clusters is None else clusters.interval(ends, rows, level=level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -203,8 +210,4 @@ class _Joined:
 
     def _running(self, change: Floats) -> Floats:
         """Return the running sum of what events change."""
-        return running_sum(_added(self.cell, change, self.cells), self.starts)
-
-
-def _added(place: Ints, values: Floats, count: int) -> Floats:
-    return np.bincount(place, values, minlength=count).astype(np.float64, copy=False)
+        return running_sum(added(self.cell, change, self.cells), self.starts)

@@ -15,11 +15,12 @@ from typing import Self
 import numpy as np
 
 from calframe._kernels import _special as special
+from calframe._kernels._binned import added
 from calframe._typing import Bools, Floats, Ints
 
 _ONE = 1.0 + 1e-9  # effective number of a single cluster, with room for rounding
-_TINY = 1e-300  # a quotient of nothing and nothing is 0
-_LEAST_LEFT = 1e-9  # of the whole without the only cluster
+TINY = 1e-300  # a quotient of nothing and nothing is 0
+LEAST_LEFT = 1e-9  # of the whole without the only cluster
 _NO_VARIANCE = 1e-12  # what rounding leaves of the variance of equal values, in the squares that it is made of
 
 
@@ -35,6 +36,12 @@ def few_clusters(count: Floats, tail: float | Floats) -> Floats:
     freedom = np.where(several, np.maximum(count - 1.0, 0.1), 1.0)
     ratio = special.stdtrit(freedom, 1.0 - tail) / special.ndtri(1.0 - tail)
     return np.where(several, ratio**2, np.inf)
+
+
+def less_part(part: Floats | float, whole: Floats | float) -> Floats:
+    """Return what is left of the whole without a part, as a share."""
+    left: Floats = np.maximum(1.0 - part / np.maximum(whole, TINY), LEAST_LEFT)
+    return left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,7 +88,7 @@ class Pairs:
         width = int(cluster.max(initial=0)) + 1
         found, of_row = np.unique(unit * width + cluster, return_inverse=True)
         count = weight if counts_rows else np.ones(len(weight))
-        rows, total, squares = (_added(of_row, values, len(found)) for values in (count, weight, squared))
+        rows, total, squares = (added(of_row, values, len(found)) for values in (count, weight, squared))
         pairs = cls(
             unit=found // width, units=units, alone=found % width == 0, rows=rows, weight=total, squared=squares
         )
@@ -89,7 +96,7 @@ class Pairs:
 
     def total(self, values: Floats) -> Floats:
         """Return the sum of each unit."""
-        return _added(self.unit, values, self.units)
+        return added(self.unit, values, self.units)
 
     @property
     def number(self) -> Floats:
@@ -100,12 +107,12 @@ class Pairs:
         """Return Kish's effective number of clusters of each unit, ``(sum w)^2 / sum w_c^2``; of some rows' weights."""
         weight, squared = self.weight if weight is None else weight, self.squared if squared is None else squared
         squares = self.total(np.where(self.alone, squared, weight**2))
-        return self.total(weight) ** 2 / np.maximum(squares, _TINY)
+        return self.total(weight) ** 2 / np.maximum(squares, TINY)
 
     def alike(self) -> Floats:
         """Return the design effect of a mean if all rows of a cluster were alike."""
         squares = self.total(np.where(self.alone, self.squared, self.weight**2))
-        return np.maximum(squares / np.maximum(self.total(self.squared), _TINY), 1.0)
+        return np.maximum(squares / np.maximum(self.total(self.squared), TINY), 1.0)
 
     def effect(self, parts: Floats, squares: Floats, scale: Floats) -> Floats:
         """Return the design effect of an estimate, at least 1; infinite for a single cluster.
@@ -134,8 +141,8 @@ class Pairs:
         [4.]
         [1.3333]
         """
-        taken = np.where(self.alone, self.squared / self.weight, self.weight) / self.total(self.weight)[self.unit]
-        left = np.maximum(1.0 - taken, _LEAST_LEFT)
+        taken = np.where(self.alone, self.squared / self.weight, self.weight)
+        left = less_part(taken, self.total(self.weight)[self.unit])
         number, single = self.number, self.total(squares)
         several = number > 1.0
         clustered = self.total(np.where(self.alone, squares, parts**2) / left**2)
@@ -143,7 +150,3 @@ class Pairs:
         varies = single > _NO_VARIANCE * scale
         found = np.where(varies, np.maximum(clustered / np.where(varies, single, 1.0), 1.0), self.alike())
         return np.where(several, found, np.inf)
-
-
-def _added(place: Ints, values: Floats, count: int) -> Floats:
-    return np.bincount(place, values, count).astype(np.float64, copy=False)

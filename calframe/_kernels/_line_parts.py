@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from calframe._kernels import _special as special
+from calframe._kernels._binned import added
 from calframe._typing import Floats, Ints
 
 
@@ -37,7 +38,7 @@ def line_parts(
     """
 
     def total(values: Floats) -> Floats:
-        return np.bincount(segment, values, segments).astype(np.float64)[segment]
+        return added(segment, values, segments)[segment]
 
     with np.errstate(invalid="ignore", divide="ignore"):
         chance = special.expit(fit["intercept"] + fit["slope"] * z)

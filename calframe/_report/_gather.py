@@ -51,7 +51,7 @@ def gather(
     rows, audit = (
         audited_segments(parts, data, roles, tolerance=tolerance, alpha=alpha, engine=engine) if parts else ([], None)
     )
-    sums = summed_whole(overall, data, roles, alpha=alpha, engine=engine)
+    sums = summed_whole(overall, audit, data, roles, alpha=alpha, engine=engine)
     if sums.effect is not None:
         overall = overall.clustered(sums.effect)
         effects = [own["design_effect"].fill_null(HUGE).to_numpy() for own in rows]

@@ -68,8 +68,7 @@ def clustered_curve_test(rows: Clustered, fit: CoxFit, drawing: Drawing, *, floo
         return _refits(some.only(where), drawing, floor)
 
     law = law.settled(doubtful, redraw, floor=drawing.least("greater"))
-    for name in ("statistic", "df", "pvalue", "pvalue_se", "least", "decides", "law", "note", "floor"):
-        getattr(found, name)[fine] = getattr(law, name)
+    found.put(fine, law)
     return found
 
 

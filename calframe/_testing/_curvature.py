@@ -100,8 +100,7 @@ def curve_test(tally: Tally, fit: CoxFit, drawing: Drawing, *, floor: float) -> 
         return np.where(np.isnan(pvalue), 1.0, pvalue), error
 
     law = law.settled(doubtful, redraw, floor=drawing.least("greater"))
-    for name in ("statistic", "df", "pvalue", "pvalue_se", "least", "decides", "law", "note", "floor"):
-        getattr(found, name)[fine] = getattr(law, name)
+    found.put(fine, law)
     return found
 
 

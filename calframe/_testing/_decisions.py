@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import NamedTuple, Self
@@ -11,7 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from calframe._kernels._binned import effective_rows, run_starts, segment_sum
-from calframe._kernels._cluster_sums import ClusterSums
+from calframe._kernels._cluster_sums import ClusterSums, ends_left
 from calframe._kernels._intervals import loss_interval
 from calframe._kernels._isotonic import blocks
 from calframe._kernels._paired_interval import paired_interval
@@ -177,9 +176,8 @@ def expected_cost(
         np.where(acted.tp + acted.fp > 0.0, costs.fp, 0.0), np.where(acted.fn + acted.tn > 0.0, costs.fn, 0.0)
     )
     rows = effective_rows(weight, acted.squared)
-
     interval = partial(loss_interval, mean, second, right=np.zeros_like(mean), wrong=dearest)
-    low, high = _ends(interval, rows, clusters, level=level)
+    low, high = ends_left(interval, rows, clusters, level=level)
     return mean, low, np.minimum(high, np.maximum(dearest, mean))
 
 
@@ -232,8 +230,8 @@ def saved_by_acting(
         interval = partial(paired_interval, won / weight, lost / weight, gain=gain, loss=loss)
         shared = None if clusters is None else clusters[place]
         found.append(gain * (won / weight) - loss * (lost / weight))
-        lows.append(_ends(interval, rows, shared, level=level)[0])
-        highs.append(_ends(interval, rows, shared, level=(1.0 + level) / 2.0)[1])
+        lows.append(ends_left(interval, rows, shared, level=level)[0])
+        highs.append(ends_left(interval, rows, shared, level=(1.0 + level) / 2.0)[1])
     return Saved(np.minimum(*found), np.minimum(*lows), np.minimum(*highs))
 
 
@@ -247,17 +245,6 @@ def savings(label: Floats, costs: Costs) -> tuple[tuple[Floats, Floats], tuple[F
 def _missed(costs: Costs) -> float:
     """Return what a positive that is left alone costs; from a threshold of 0 on nobody is."""
     return costs.fn if costs.fp > 0.0 else 0.0
-
-
-def _ends(
-    interval: Callable[..., tuple[Floats, Floats]], rows: Floats, clusters: ClusterSums | None, *, level: float
-) -> tuple[Floats, Floats]:
-    """Return an interval from rows, or from what clusters leave of them."""
-
-    def ends(n: Floats) -> tuple[Floats, Floats]:
-        return interval(n, level=level)
-
-    return ends(rows) if clusters is None else clusters.interval(ends, rows, level=level)
 
 
 def net_benefit(acted: Acted, thresholds: Floats) -> Floats:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calframe._kernels._binned import run_starts, starts_of
+from calframe._kernels._binned import added, run_starts, starts_of
 from calframe._kernels._ranked import share_below
 from calframe._testing._paired import Units, student
 from calframe._typing import Bools, Floats
@@ -125,7 +125,6 @@ def area_parts(units: Units, score: Floats, label: Floats) -> tuple[Floats, Floa
     """
     positive = label == 1.0
     classes = [_total(units, chosen)[units.segment] for chosen in (positive, ~positive)]
-    classes = [_total(units, chosen)[units.segment] for chosen in (positive, ~positive)]
     share = units.weight / np.where(positive, *classes)
     placed = _placements(units, score, positive)
     return share * (placed - units.total(share * placed * positive)[units.segment]), share
@@ -146,6 +145,6 @@ def _placements(units: Units, score: Floats, positive: Bools) -> Floats:
     starts = starts_of(np.bincount(units.segment[order][first]))
     below = []
     for chosen in (~positive, positive):
-        weight = np.bincount(cell, units.weight * chosen, len(first)).astype(np.float64)
+        weight = added(cell, units.weight * chosen, len(first))
         below.append(share_below(weight, starts)[cell])
     return np.where(positive, below[0], 1.0 - below[1])

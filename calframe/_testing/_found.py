@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -97,6 +97,12 @@ class Found:
         """Return what drawing labels gives in all segments; `floor` is the least p-value that it can give."""
         found = cls.of_law(statistic, pvalue, "resampled")
         return replace(found, pvalue_se=error, floor=np.full(len(pvalue), floor))
+
+    def put(self, where: Bools, part: Found, *, but: Collection[str] = ()) -> None:
+        """Write what is found of some segments into all that is told of a segment, but some of it."""
+        for name in (each.name for each in fields(self)):
+            if name != "draws" and name not in but:
+                getattr(self, name)[where] = getattr(part, name)
 
     def noted(self, where: Bools, text: str) -> Self:
         """Return the same with a note in some segments, after what is there."""

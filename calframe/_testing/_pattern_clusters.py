@@ -8,7 +8,7 @@ import numpy as np
 
 from calframe._kernels import _special as special
 from calframe._kernels._binned import sizes_of
-from calframe._kernels._cluster_sums import ClusterSums, Events
+from calframe._kernels._cluster_sums import ClusterSums, Events, ends_left
 from calframe._kernels._clusters import few_clusters
 from calframe._kernels._intervals import rate_interval
 from calframe._kernels._logistic import CitlFit, CoxFit, logit
@@ -24,8 +24,7 @@ _MOST = 1e9  # by which a single cluster widens a variance
 
 def rate_ends(rate: Floats, rows: Floats, clusters: ClusterSums | None, *, level: float) -> tuple[Floats, Floats]:
     """Return the interval of a rate, from rows or from what clusters leave of them."""
-    ends = partial(rate_interval, rate, level=level)
-    return ends(rows) if clusters is None else clusters.interval(ends, rows, level=level)
+    return ends_left(partial(rate_interval, rate), rows, clusters, level=level)
 
 
 def shared(rows: Clustered, value: Floats, place: Ints | None = None, places: int | None = None) -> ClusterSums:

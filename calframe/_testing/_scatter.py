@@ -14,12 +14,11 @@ from typing import Self
 
 import numpy as np
 
-from calframe._kernels._clusters import few_clusters
+from calframe._kernels._binned import added
+from calframe._kernels._clusters import TINY, few_clusters, less_part
 from calframe._kernels._tally import Tally
 from calframe._typing import Bools, Floats, Ints
 
-TINY = 1e-300  # a quotient of nothing and nothing is 0
-LEAST_LEFT = 1e-9  # of the whole without the only cluster
 CLUSTER_TERMS = ("w2_square", "w2_residual")
 """The terms of rows that it takes besides those of a gap."""
 HUGE = 1e100
@@ -198,14 +197,3 @@ class Samples:
         """Return the sum of squares ``w^2 (y - s + gap)^2`` over the rows of each sample, or some of them."""
         one, first, second = (self.summed(part if kept is None else part * kept) for part in self.cells.squares)
         return second + 2.0 * gap * first + gap**2 * one
-
-
-def added(place: Ints, values: Floats, count: int = 0) -> Floats:
-    """Add values up by place."""
-    return np.bincount(place, weights=values, minlength=count).astype(np.float64, copy=False)
-
-
-def less_part(part: Floats | float, whole: Floats | float) -> Floats:
-    """Return what is left of the whole without a part, as a share."""
-    left: Floats = np.maximum(1.0 - part / np.maximum(whole, TINY), LEAST_LEFT)
-    return left

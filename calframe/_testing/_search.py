@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import run_starts, running_sum
+from calframe._kernels._binned import added, run_starts, running_sum
 from calframe._kernels._corrections import adjusted
 from calframe._kernels._null import cell_law
 from calframe._kernels._ranked import ecce_range_pvalue
@@ -216,19 +216,15 @@ def _errors(cells: SearchCells, families: Sequence[Ints]) -> _Errors:
         first = int(segment[segment >= 0].min())
         where, count = of_cell[kept] - first, int(segment.max()) - first + 1
         steps = _table(where * len(used) + place[kept], difference[kept], count, len(used))
-        sigma = np.sqrt(_added(where, cells.squared_variance[kept], count))
-        error = np.where(_added(where, cells.weight[kept], count) > 0, _in_sigma(steps, sigma), np.nan)
-        parts.append((error, sigma, _added(where, skew[kept], count)))
+        sigma = np.sqrt(added(where, cells.squared_variance[kept], count))
+        error = np.where(added(where, cells.weight[kept], count) > 0, _in_sigma(steps, sigma), np.nan)
+        parts.append((error, sigma, added(where, skew[kept], count)))
     error, sigma, moment = (np.concatenate(values) for values in zip(*parts, strict=True))
     return _Errors(error=error, sigma=sigma, moment=moment)
 
 
-def _added(place: Ints, values: Floats, count: int) -> Floats:
-    return np.bincount(place, weights=values, minlength=count).astype(np.float64, copy=False)
-
-
 def _table(place: Ints, values: Floats, rows: int, columns: int) -> Floats:
-    return _added(place, values, rows * columns).reshape(rows, columns)
+    return added(place, values, rows * columns).reshape(rows, columns)
 
 
 def _in_sigma(steps: Floats, sigma: Floats) -> Floats:

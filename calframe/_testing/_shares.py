@@ -11,9 +11,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from calframe._kernels import _special as special
-from calframe._kernels._binned import ranges
+from calframe._kernels._binned import added, ranges
+from calframe._kernels._clusters import TINY, less_part
 from calframe._kernels._tally import Tally
-from calframe._testing._scatter import TINY, Scatter, added, less_part
+from calframe._testing._scatter import ClusterCells, Scatter
 from calframe._typing import Floats, Ints
 
 MOST_BINS = 100  # of which covariances are worked out
@@ -28,14 +29,14 @@ class ClusterParts:
     ----------
     tally : Tally
         The scores of parts, rows of one cluster each.
-    cluster : ndarray of int64
-        The cluster of each part; -1 where each row is one of its own.
+    cells : ClusterCells
+        What the parts add up to, and the cluster of each.
     part, sample : ndarray of int64
         Pairs of a part and the sample that it is in; a part may be in several.
     """
 
     tally: Tally
-    cluster: Ints
+    cells: ClusterCells
     part: Ints
     sample: Ints
 
@@ -102,7 +103,8 @@ def share_scatter(parts: ClusterParts, samples: Tally, bins: Ints, count: int, *
     Four rows in two clusters of equal scores: there are two scores, not four, of which one share is free.
 
     >>> tally = Tally.of_counts(np.array([0, 1]), np.array([0.2, 0.7]), np.array([2.0, 2.0]), np.zeros(2))
-    >>> parts = ClusterParts(tally=tally, cluster=np.array([0, 1]), part=np.array([0, 1]), sample=np.array([0, 0]))
+    >>> cells = ClusterCells.of_tally(np.arange(2), np.array([0, 1]), tally)
+    >>> parts = ClusterParts(tally=tally, cells=cells, part=np.array([0, 1]), sample=np.array([0, 0]))
     >>> both = Tally.of_counts(np.array([0]), np.array([0.2, 0.7]), np.array([2.0, 2.0]), np.zeros(2))
     >>> times = Scatter(count=np.array([2.0]), effect=np.array([1.0])).times(0.025)
     >>> (share_scatter(parts, both, np.array([0, 1]), 2, tail=0.025).effect() / times).round(9)
@@ -135,7 +137,7 @@ class _Cells:
         """Find the bin of each score of each part."""
         sizes = parts.tally.sizes[parts.part]
         cells = ranges(parts.tally.starts[parts.part], sizes)
-        sample, cluster = (np.repeat(values, sizes) for values in (parts.sample, parts.cluster[parts.part]))
+        sample, cluster = (np.repeat(values, sizes) for values in (parts.sample, parts.cells.cluster[parts.part]))
         order = np.argsort(sample, kind="stable")
         cells, sample, cluster = cells[order], sample[order], cluster[order]
         return cls(
